@@ -1,0 +1,58 @@
+//! What the operator can ask for. The window sends these and then waits to see them happen in the snapshot.
+
+use crate::joint::Joint;
+use crate::runtime::{Aggregate, Mode, RtcKnobs, Scheduling};
+
+/// One request to the control thread, applied at the start of its next tick.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// The operator wants another driver: hold the pose, let the policy drive, or jog by hand.
+    SetMode(Mode),
+    /// The operator hit stop: goal = present position, latched until `Resume`. (The stop button also sets `EStop`.)
+    Stop,
+    /// The operator releases the stop latch; the arm goes on holding.
+    Resume,
+    /// The operator typed a task; applies in mid-run, the queue of the old task is dropped.
+    SetTask(String),
+    /// The operator turned one knob.
+    Set(Knob),
+    /// The operator asks a joint to go to a goal in robot units (jog mode only); limits set the speed.
+    JogTo(Joint, f32),
+    /// The operator wants torque on: the arming sequence, from the present pose.
+    EnableTorque,
+    /// The operator wants torque off and was warned that the arm drops.
+    ReleaseTorque,
+    /// The operator chose another policy (directory, hub id or `demo`); the arm holds meanwhile.
+    LoadPolicy(String),
+    /// The operator picked the data set whose statistics are right, after a load that was refused with a list.
+    ChooseStats(String),
+    /// The operator wants the failed or hung policy started again.
+    RestartPolicy,
+    /// The operator bound a camera (by name) to a view of the checkpoint, or unbound it.
+    BindView {
+        view: String,
+        camera: Option<String>,
+    },
+    /// The operator has read this fault; it goes away if its cause has.
+    Acknowledge(u64),
+    /// The operator wants the simulated scene as it was at the start.
+    ResetScene,
+    /// The program is closing: hold, park nothing, end the threads.
+    Shutdown,
+}
+
+/// One knob and its new value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Knob {
+    Scheduling(Scheduling),
+    ChunkSizeThreshold(f32),
+    AutoThreshold(bool),
+    NActionSteps(usize),
+    ActionsPerChunk(usize),
+    Aggregate(Aggregate),
+    BlendSteps(Option<usize>),
+    NumSteps(usize),
+    Epsilon(Option<f32>),
+    Fps(f32),
+    Rtc(RtcKnobs),
+}
