@@ -1,5 +1,6 @@
 //! What turns an observation into a chunk of actions: the `Policy` trait and SmolVLA, its one local implementation.
 
+mod architecture;
 mod tensor_source;
 
 use std::fmt;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use architecture::{Architecture, ImageInput, NetworkInput, VisionArchitecture};
 pub use tensor_source::{HostTensor, TensorSource};
 
 use crate::observation::Observation;
