@@ -1,4 +1,4 @@
-//! Real cameras, through nokhwa: V4L2 on Linux, AVFoundation on macOS, Media Foundation on Windows. No other file names it.
+//! Real cameras, through nokhwa: V4L2 on Linux, `AVFoundation` on macOS, Media Foundation on Windows. No other file names it.
 //!
 //! Frames arrive raw with a label and are decoded by `pixels`. A driver that neither delivers nor fails blocks the camera's
 //! thread, since nokhwa offers no timeout: the feed then ages, which pauses the policy, until the camera is pulled.
@@ -21,7 +21,7 @@ use super::pixels::{rgb_from_raw, without_page_rest};
 use crate::clock::Clock;
 
 /// A person has to answer the system's question whether this program may use cameras.
-const PERMISSION_PATIENCE: Duration = Duration::from_secs(60);
+const PERMISSION_PATIENCE: Duration = Duration::from_mins(1);
 /// A frame cannot be older than this when it arrives; a driver that says so counts time in its own way.
 const OLDEST_ARRIVAL: Duration = Duration::from_secs(2);
 
@@ -177,7 +177,7 @@ fn ask_permission() -> Result<(), Error> {
     let (answer, answered) = bounded(1);
     nokhwa::nokhwa_initialize(move |granted| {
         // A second answer finds the channel full and is not needed.
-        drop(answer.try_send(granted));
+        answer.try_send(granted).ok();
     });
     match answered.recv_timeout(PERMISSION_PATIENCE) {
         Ok(true) => Ok(()),

@@ -103,7 +103,7 @@ impl Grab for Images {
         if now < self.due {
             return Ok(Grabbed {
                 picture: None,
-                wait: self.due - now,
+                wait: self.due.saturating_sub(now),
             });
         }
         let picture = Picture {
@@ -144,7 +144,7 @@ fn read(path: &Path) -> Result<Picture, Error> {
     })
 }
 
-/// Orders names as people do: digits by value, so that frame_10 follows frame_9.
+/// Orders names as people do: digits by value, so that `f10` follows `f9`.
 fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {

@@ -1,7 +1,7 @@
 //! Turns the raw bytes of a camera into RGB, so that the policy sees the colours that it was trained on.
 //!
 //! Webcams label packed YUV and NV12 as BT.601 with limited range (Y 16 to 235, chroma 16 to 240): the default of UVC's
-//! colour-matching descriptor and of V4L2's quantization for Y'CbCr. Inside MJPEG the range is full, as JFIF says.
+//! colour-matching descriptor and of V4L2's quantization for YUV. Inside MJPEG the range is full, as JFIF says.
 //!
 //! The length of a buffer is checked against its label and never used to guess another layout. A buffer of
 //! `width * height * 2` bytes that is labelled NV12 may be YUYV or UYVY: the length cannot tell which, and the wrong one swaps
@@ -76,8 +76,8 @@ pub(super) fn without_page_rest(
 /// Bytes of a frame; `None` where the layout does not fix it.
 fn expected_len(format: PixelFormat, width: u32, height: u32) -> Result<Option<usize>, Error> {
     let odd = match format {
-        PixelFormat::Yuyv | PixelFormat::Uyvy => width % 2 != 0,
-        PixelFormat::Nv12 => width % 2 != 0 || height % 2 != 0,
+        PixelFormat::Yuyv | PixelFormat::Uyvy => !width.is_multiple_of(2),
+        PixelFormat::Nv12 => !width.is_multiple_of(2) || !height.is_multiple_of(2),
         _ => false,
     };
     if odd {

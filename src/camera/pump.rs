@@ -123,7 +123,8 @@ impl Pump {
         {
             self.arrivals.pop_front();
         }
-        let span = self.arrivals.front().map_or(Duration::ZERO, |&o| now - o);
+        let oldest = self.arrivals.front().copied().unwrap_or(now);
+        let span = now.saturating_sub(oldest);
         if span.is_zero() {
             return 0.0;
         }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     /// Far longer than anything here takes; a test that reaches it has failed.
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     fn wait_for(what: &str, mut seen: impl FnMut() -> bool) {
         let start = Instant::now();
