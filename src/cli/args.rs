@@ -1,0 +1,234 @@
+//! What can be typed: the commands, their options and what each is for.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::camera;
+use crate::cli::parse::{self, DeviceArg, ImageArg, NoiseArg, StateArg};
+use crate::policy::RtcSchedule;
+use crate::runtime::{Aggregate, Scheduling, ViewBinding};
+
+/// Flies an SO-101 with the SmolVLA policy, on any GPU. Without a command it opens the window.
+#[derive(Debug, Parser)]
+#[command(
+    name = "smolpilot",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit status: 0 on success, 1 on a fault that is named on stderr, 2 on wrong arguments."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    #[command(flatten)]
+    pub window: RigArgs,
+}
+
+/// What to do instead of opening the window.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Drive the arm, or the rig, without a window, and print a summary
+    Run(Box<RunArgs>),
+    /// Predict one chunk of actions from pictures, a state and a task
+    Predict(PredictArgs),
+    /// Measure a policy on this machine: time by stage, launches, bytes, memory
+    Bench(BenchArgs),
+    /// Say what this machine and a checkpoint can do together, before any torque
+    Check(CheckArgs),
+}
+
+/// The device that computes.
+#[derive(Args, Clone, Debug)]
+pub struct DeviceArgs {
+    /// auto, flex (the CPU), wgpu (the best hardware adapter), gpu:N (adapter N of `check`), or software
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: DeviceArg,
+}
+
+/// The policy.
+#[derive(Args, Clone, Debug)]
+pub struct PolicyArgs {
+    /// A checkpoint directory, a hub id such as lerobot/smolvla_base, or `demo`, the untrained network that is always there
+    #[arg(long, value_name = "P", default_value = "demo")]
+    pub policy: String,
+    /// The data set whose statistics are right, for a checkpoint that carries several
+    #[arg(long, value_name = "NAME")]
+    pub stats: Option<String>,
+}
+
+/// Where machine-readable output goes.
+#[derive(Args, Clone, Debug)]
+pub struct JsonArgs {
+    /// JSON in place of the text on stdout, or into FILE beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub json: Option<Option<PathBuf>>,
+}
+
+/// The arm, its cameras and what it is to do: shared by the window and `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RigArgs {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The simulated arm and cameras; the default when no arm is named
+    #[arg(long, conflicts_with = "follower")]
+    pub rig: bool,
+    /// The serial port of a real SO-101 follower, for example /dev/ttyACM0 or COM5
+    #[arg(long, value_name = "PORT")]
+    pub follower: Option<String>,
+    /// LeRobot's calibration of that arm; by default looked for where LeRobot keeps it
+    #[arg(long, value_name = "FILE", requires = "follower")]
+    pub calibration: Option<PathBuf>,
+    /// A camera: a device id or path, an image, or a directory of images [may be repeated]
+    #[arg(long = "camera", value_name = "NAME=SOURCE")]
+    pub cameras: Vec<camera::Spec>,
+    /// A view of the checkpoint and the camera that feeds it [may be repeated]
+    #[arg(long = "view", value_name = "VIEW=CAMERA", value_parser = parse::view)]
+    pub views: Vec<ViewBinding>,
+    /// What the arm is to do, in words
+    #[arg(long, value_name = "TEXT")]
+    pub task: Option<String>,
+    /// Seed of the simulated table and of the policy's noise
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// Everything that can be turned while the arm moves.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Knobs")]
+pub struct KnobArgs {
+    /// sync, async or rtc [default: async]
+    #[arg(long, value_name = "HOW", value_parser = parse::named::<Scheduling>)]
+    pub scheduling: Option<Scheduling>,
+    /// g: ask for a chunk when the queue is below this part of a chunk, 0 to 1 [default: 0.7]
+    #[arg(long = "g", alias = "chunk-size-threshold", value_name = "G", value_parser = parse::part)]
+    pub chunk_size_threshold: Option<f32>,
+    /// Keep g a little above the measured bound
+    #[arg(long)]
+    pub auto_g: bool,
+    /// Actions executed before the next observation, in sync mode [default: 10]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    pub n_action_steps: Option<usize>,
+    /// Actions kept of each chunk [default: the whole chunk]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    pub actions_per_chunk: Option<usize>,
+    /// linear_ramp, cosine_ramp, latest_only, weighted_average, average or conservative [default: linear_ramp]
+    #[arg(long, value_name = "NAME", value_parser = parse::named::<Aggregate>)]
+    pub aggregate: Option<Aggregate>,
+    /// Length of the ramps in steps [default: the whole overlap]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    pub blend_steps: Option<usize>,
+    /// Euler steps of the flow, 1 to 50 [default: the checkpoint's]
+    #[arg(long, value_name = "N", value_parser = parse::euler_steps)]
+    pub num_steps: Option<usize>,
+    /// Similarity filter: least joint distance between observations, robot units [default: off]
+    #[arg(long, value_name = "DISTANCE", value_parser = parse::distance)]
+    pub epsilon: Option<f32>,
+    /// Control rate in Hz, 5 to 100 [default: 30]
+    #[arg(long, value_name = "HZ", value_parser = parse::control_rate)]
+    pub fps: Option<f32>,
+    /// Steps that real-time chunking guides [default: 10]
+    #[arg(long, value_name = "N", value_parser = parse::count)]
+    pub rtc_horizon: Option<usize>,
+    /// Upper bound of its guidance weight [default: 10]
+    #[arg(long, value_name = "WEIGHT", value_parser = parse::distance)]
+    pub rtc_max_weight: Option<f32>,
+    /// ZEROS, ONES, LINEAR or EXP [default: LINEAR]
+    #[arg(long, value_name = "NAME", value_parser = parse::named::<RtcSchedule>)]
+    pub rtc_schedule: Option<RtcSchedule>,
+}
+
+/// `smolpilot run`
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub rig: RigArgs,
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// How long to run from the moment the policy drives; without it until Ctrl-C
+    #[arg(long, value_name = "S", value_parser = parse::positive_seconds)]
+    pub seconds: Option<f64>,
+    /// Switch the torque of a real arm on; without it a real arm is only watched (the rig's is always on)
+    #[arg(long, requires = "follower")]
+    pub arm: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// `smolpilot predict`
+#[derive(Args, Debug)]
+pub struct PredictArgs {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A picture for a view: its feature key or the last part of it; PNG or JPEG of any size. A declared camera that is not
+    /// given counts as missing [may be repeated]
+    #[arg(long = "image", value_name = "KEY=FILE", value_parser = parse::image)]
+    pub images: Vec<ImageArg>,
+    /// The joint state in robot units, separated by commas
+    #[arg(long, value_name = "v,v,…", allow_hyphen_values = true)]
+    pub state: StateArg,
+    /// The task in words
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub task: String,
+    /// The starting noise: a seed, or a safetensors file with one f32 tensor `noise` [1, chunk, 32] or [chunk, 32]
+    #[arg(long, value_name = "FILE|SEED", default_value = "0")]
+    pub noise: NoiseArg,
+    /// Euler steps [default: the checkpoint's]
+    #[arg(long, value_name = "N", value_parser = parse::euler_steps)]
+    pub num_steps: Option<usize>,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// `smolpilot bench`
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Measured runs, after one that compiles and is not counted
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub runs: u64,
+    /// Also run as LeRobot 0.6.1 does: grow and crop the cache, project the prefix anew at each step
+    #[arg(long)]
+    pub naive: bool,
+    /// Views that are computed [default: all that the checkpoint declares]
+    #[arg(long, value_name = "N")]
+    pub views: Option<usize>,
+    /// The task in words; its length sets the length of the prefix
+    #[arg(long, value_name = "TEXT", default_value = parse::BENCH_TASK)]
+    pub task: String,
+    /// Euler steps [default: the checkpoint's]
+    #[arg(long, value_name = "N", value_parser = parse::euler_steps)]
+    pub num_steps: Option<usize>,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// `smolpilot check`
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// A checkpoint directory, a hub id, or `demo`; without it only the machine is checked
+    #[arg(long, value_name = "P")]
+    pub policy: Option<String>,
+    /// The data set whose statistics are right, for a checkpoint that carries several
+    #[arg(long, value_name = "NAME")]
+    pub stats: Option<String>,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// A camera that will be there, to see whether the views have one [may be repeated]
+    #[arg(long = "camera", value_name = "NAME=SOURCE")]
+    pub cameras: Vec<camera::Spec>,
+    /// A view of the checkpoint and the camera that feeds it [may be repeated]
+    #[arg(long = "view", value_name = "VIEW=CAMERA", value_parser = parse::view)]
+    pub views: Vec<ViewBinding>,
+    /// The control rate that the chunk's length is judged by, in Hz
+    #[arg(long, value_name = "HZ", default_value_t = 30.0, value_parser = parse::control_rate)]
+    pub fps: f32,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}

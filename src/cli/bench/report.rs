@@ -1,0 +1,380 @@
+//! What a benchmark tells: per stage and in total, the time with its spread and the work behind it.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::cli::cost::{ChunkCost, Cost};
+
+/// One stage of one run, as measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageRun {
+    /// From the call until the device is done.
+    pub ms: f64,
+    /// Of that, until the host had submitted everything; the rest is waiting for the device.
+    pub host_ms: f64,
+    /// Kernel launches; on the CPU, where nothing is launched, 0.
+    pub kernels: u64,
+    /// Submissions to the device's queue.
+    pub submits: u64,
+}
+
+/// One run of all stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ChunkRun {
+    pub vision: StageRun,
+    pub prefix: StageRun,
+    pub denoise: StageRun,
+    /// Largest resident set after vision, prefix and denoise, bytes.
+    pub peak_rss_bytes: [Option<u64>; 3],
+}
+
+impl ChunkRun {
+    fn total(&self) -> StageRun {
+        let stages = [self.vision, self.prefix, self.denoise];
+        stages
+            .iter()
+            .fold(StageRun::default(), |sum, stage| StageRun {
+                ms: sum.ms + stage.ms,
+                host_ms: sum.host_ms + stage.host_ms,
+                kernels: sum.kernels + stage.kernels,
+                submits: sum.submits + stage.submits,
+            })
+    }
+}
+
+/// Median and extremes of some runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Each run in order.
+    pub runs: Vec<f64>,
+}
+
+impl Spread {
+    /// The spread of `runs`; of none it is zero.
+    pub fn of(runs: Vec<f64>) -> Self {
+        let mut sorted = runs.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let median = match sorted.len() {
+            0 => 0.0,
+            even if even % 2 == 0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
+            _ => sorted[middle],
+        };
+        Self {
+            median,
+            min: sorted.first().copied().unwrap_or(0.0),
+            max: sorted.last().copied().unwrap_or(0.0),
+            runs,
+        }
+    }
+}
+
+/// One stage, or the whole chunk, over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageReport {
+    pub ms: Spread,
+    pub kernels: u64,
+    pub submits: u64,
+    pub bytes_read: u64,
+    pub flops: u64,
+    /// Median over the runs.
+    pub host_ms: f64,
+    /// Largest resident set of the program up to the end of this stage.
+    pub peak_rss_bytes: Option<u64>,
+    /// Median time of the naive way over this one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub naive_ratio: Option<f64>,
+}
+
+/// The stages of one way of computing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stages {
+    pub vision: StageReport,
+    pub prefix: StageReport,
+    pub denoise: StageReport,
+    pub total: StageReport,
+}
+
+/// What was measured, and on what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Subject {
+    pub policy: String,
+    pub device: String,
+    pub precision: String,
+    pub parameters: u64,
+    pub views: usize,
+    pub language_tokens: usize,
+    pub prefix_tokens: usize,
+    pub chunk_size: usize,
+    pub steps: usize,
+    pub runs: u64,
+    /// The first run, which compiles kernels and is counted nowhere else.
+    pub first_run_ms: f64,
+}
+
+/// What `bench --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    #[serde(flatten)]
+    pub subject: Subject,
+    #[serde(flatten)]
+    pub stages: Stages,
+    /// Largest resident set of the program, the naive runs included.
+    pub peak_rss_bytes: Option<u64>,
+    /// The same as LeRobot 0.6.1 does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub naive: Option<Stages>,
+    /// Median total time of the naive way over this one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub naive_ratio: Option<f64>,
+}
+
+impl Stages {
+    /// Sums up some runs of at least one.
+    pub fn of(runs: &[ChunkRun], cost: ChunkCost) -> Self {
+        let last = runs.last().copied().unwrap_or_default();
+        let stage = |pick: fn(&ChunkRun) -> StageRun, cost: Cost, peak: Option<u64>| {
+            let picked: Vec<_> = runs.iter().map(pick).collect();
+            let counts = pick(&last);
+            StageReport {
+                ms: Spread::of(picked.iter().map(|run| run.ms).collect()),
+                kernels: counts.kernels,
+                submits: counts.submits,
+                bytes_read: cost.bytes_read,
+                flops: cost.flops,
+                host_ms: Spread::of(picked.iter().map(|run| run.host_ms).collect()).median,
+                peak_rss_bytes: peak,
+                naive_ratio: None,
+            }
+        };
+        let [vision, prefix, denoise] = last.peak_rss_bytes;
+        Self {
+            vision: stage(|run| run.vision, cost.vision, vision),
+            prefix: stage(|run| run.prefix, cost.prefix, prefix),
+            denoise: stage(|run| run.denoise, cost.denoise, denoise),
+            total: stage(ChunkRun::total, cost.total(), denoise),
+        }
+    }
+
+    /// Writes into each stage how much longer `naive` took.
+    #[must_use]
+    pub fn compared_with(mut self, naive: &Self) -> Self {
+        let pairs = [
+            (&mut self.vision, &naive.vision),
+            (&mut self.prefix, &naive.prefix),
+            (&mut self.denoise, &naive.denoise),
+            (&mut self.total, &naive.total),
+        ];
+        for (own, naive) in pairs {
+            own.naive_ratio = (own.ms.median > 0.0).then(|| naive.ms.median / own.ms.median);
+        }
+        self
+    }
+
+    fn named(&self) -> [(&'static str, &StageReport); 4] {
+        [
+            ("vision", &self.vision),
+            ("prefix", &self.prefix),
+            ("denoise", &self.denoise),
+            ("total", &self.total),
+        ]
+    }
+}
+
+impl Report {
+    /// The report as a table for people.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let subject = &self.subject;
+        writeln!(
+            out,
+            "{} on {} ({})",
+            subject.policy, subject.device, subject.precision
+        )?;
+        writeln!(
+            out,
+            "{} views, {} language tokens, prefix {}, chunk {}, {} steps; {} runs after a first of {:.0} ms\n",
+            subject.views,
+            subject.language_tokens,
+            subject.prefix_tokens,
+            subject.chunk_size,
+            subject.steps,
+            subject.runs,
+            subject.first_run_ms
+        )?;
+        print_stages(&self.stages, out)?;
+        if let Some(naive) = &self.naive {
+            writeln!(
+                out,
+                "\nas LeRobot 0.6.1 does it: cache grown and cropped, prefix projected anew at each step"
+            )?;
+            print_stages(naive, out)?;
+        }
+        if let Some(peak) = self.peak_rss_bytes {
+            writeln!(
+                out,
+                "\npeak memory  {:.0} MiB",
+                peak as f64 / f64::from(1 << 20)
+            )?;
+        }
+        if let Some(ratio) = self.naive_ratio {
+            writeln!(out, "naive ratio  {ratio:.2} (naive time over ours)")?;
+        }
+        Ok(())
+    }
+}
+
+fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>9} {:>9}",
+        "stage",
+        "median ms",
+        "min",
+        "max",
+        "host ms",
+        "kernels",
+        "submits",
+        "MB read",
+        "GFLOP",
+        "GFLOP/s"
+    )?;
+    for (name, stage) in stages.named() {
+        let giga = stage.flops as f64 / 1e9;
+        let rate = if stage.ms.median > 0.0 {
+            giga / stage.ms.median * 1e3
+        } else {
+            0.0
+        };
+        writeln!(
+            out,
+            "{name:<8} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>8} {:>8} {:>10.1} {:>9.2} {:>9.1}",
+            stage.ms.median,
+            stage.ms.min,
+            stage.ms.max,
+            stage.host_ms,
+            stage.kernels,
+            stage.submits,
+            stage.bytes_read as f64 / 1e6,
+            giga,
+            rate
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(times: &[f64]) -> Vec<ChunkRun> {
+        let stage = |ms| StageRun {
+            ms,
+            host_ms: ms / 2.0,
+            kernels: 7,
+            submits: 2,
+        };
+        let run = |ms: &f64| ChunkRun {
+            vision: stage(*ms),
+            prefix: stage(2.0 * ms),
+            denoise: stage(3.0 * ms),
+            peak_rss_bytes: [Some(1), Some(2), Some(3)],
+        };
+        times.iter().map(run).collect()
+    }
+
+    fn cost() -> ChunkCost {
+        let stage = |flops| Cost {
+            flops,
+            bytes_read: 10 * flops,
+        };
+        ChunkCost {
+            vision: stage(1),
+            prefix: stage(2),
+            denoise: stage(3),
+        }
+    }
+
+    fn report() -> Report {
+        let naive = Stages::of(&runs(&[4.0]), cost());
+        let stages = Stages::of(&runs(&[1.0, 3.0, 2.0]), cost()).compared_with(&naive);
+        Report {
+            subject: Subject {
+                policy: "tiny".into(),
+                device: "CPU".into(),
+                precision: "f32".into(),
+                parameters: 1,
+                views: 2,
+                language_tokens: 5,
+                prefix_tokens: 14,
+                chunk_size: 8,
+                steps: 10,
+                runs: 3,
+                first_run_ms: 99.0,
+            },
+            naive_ratio: stages.total.naive_ratio,
+            stages,
+            peak_rss_bytes: Some(2 << 20),
+            naive: Some(naive),
+        }
+    }
+
+    #[test]
+    fn a_spread_has_the_median_and_the_extremes() {
+        let odd = Spread::of(vec![3.0, 1.0, 2.0]);
+        assert_eq!((odd.median, odd.min, odd.max), (2.0, 1.0, 3.0));
+        assert_eq!(odd.runs, [3.0, 1.0, 2.0]);
+        assert_eq!(Spread::of(vec![1.0, 2.0]).median, 1.5);
+        assert_eq!(Spread::of(vec![]).median, 0.0);
+    }
+
+    #[test]
+    fn the_total_is_the_sum_of_the_stages() {
+        let stages = report().stages;
+        assert_eq!(stages.total.ms.runs, [6.0, 18.0, 12.0]);
+        assert_eq!((stages.total.kernels, stages.total.submits), (21, 6));
+        assert_eq!((stages.total.flops, stages.total.bytes_read), (6, 60));
+        assert_eq!(stages.total.naive_ratio, Some(2.0));
+    }
+
+    #[test]
+    fn the_json_has_the_documented_shape() {
+        let json = serde_json::to_value(report()).unwrap();
+        for stage in ["vision", "prefix", "denoise", "total"] {
+            for key in [
+                "kernels",
+                "submits",
+                "bytes_read",
+                "flops",
+                "host_ms",
+                "peak_rss_bytes",
+            ] {
+                assert!(json[stage][key].is_number(), "{stage}.{key}");
+            }
+            for key in ["median", "min", "max"] {
+                assert!(json[stage]["ms"][key].is_number(), "{stage}.ms.{key}");
+            }
+            assert_eq!(json[stage]["ms"]["runs"].as_array().unwrap().len(), 3);
+            assert_eq!(json["naive"][stage]["naive_ratio"], serde_json::Value::Null);
+        }
+        assert_eq!(json["naive_ratio"], 2.0);
+        assert_eq!(json["policy"], "tiny");
+    }
+
+    #[test]
+    fn the_table_names_every_stage_twice_with_naive() {
+        let mut out = Vec::new();
+        report().print(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for stage in ["vision ", "prefix ", "denoise ", "total "] {
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with(stage)).count(),
+                2
+            );
+        }
+        assert!(text.contains("naive ratio  2.00") && text.contains("peak memory  2 MiB"));
+    }
+}

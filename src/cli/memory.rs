@@ -1,0 +1,29 @@
+//! How much memory the program has needed at most, as the system counted it.
+
+/// Largest resident set of this process so far in bytes, where the system tells.
+///
+/// Read from `VmHWM` in `/proc/self/status`; `None` on systems without it.
+pub fn peak_rss_bytes() -> Option<u64> {
+    high_water_mark(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// The `VmHWM` line of a `/proc/PID/status` text, which is in KiB.
+fn high_water_mark(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_is_in_kibibytes() {
+        let status = "Name:\tsmolpilot\nVmPeak:\t  900 kB\nVmHWM:\t  1234 kB\nVmRSS:\t 7 kB\n";
+        assert_eq!(high_water_mark(status), Some(1234 * 1024));
+        assert_eq!(high_water_mark("Name:\tx\n"), None);
+    }
+}

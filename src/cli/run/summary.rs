@@ -1,0 +1,262 @@
+//! What a run without a window tells at its end, and whether it went well.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::runtime::{Connection, Fault, FaultKind, PolicyStatus, Snapshot};
+
+/// What `run --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Control periods since the start.
+    pub ticks: u64,
+    pub late_ticks: u64,
+    /// 99th percentile of the time from one tick to the next, milliseconds.
+    pub tick_p99_ms: f64,
+    /// Chunks that arrived and were merged.
+    pub chunks: u64,
+    /// Ticks in which the policy drove and the queue was empty.
+    pub starved_ticks: u64,
+    pub faults: Vec<FaultLine>,
+    /// Largest joint step sent in one tick, robot units.
+    pub max_step: f32,
+    pub requests: u64,
+    /// Chunks dropped because their generation was over.
+    pub stale_chunks: u64,
+    /// Requests that the similarity filter refused.
+    pub filtered: u64,
+    /// Bus packets lost and retried.
+    pub bus_retries: u64,
+    /// From request to arrival, warm-up excluded.
+    pub chunk_ms: Latency,
+    /// Measured control rate at the end, Hz.
+    pub rate_hz: f32,
+    /// What drove, on what.
+    pub policy: String,
+    pub device: String,
+}
+
+/// Median and 95th percentile in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    pub p50: f64,
+    pub p95: f64,
+}
+
+/// One fault of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FaultLine {
+    /// For example `CameraStale`.
+    pub kind: String,
+    pub what: String,
+    pub remedy: String,
+    pub count: u64,
+    /// Its cause was still there at the end.
+    pub active: bool,
+}
+
+impl From<&Fault> for FaultLine {
+    fn from(fault: &Fault) -> Self {
+        Self {
+            kind: format!("{:?}", fault.kind),
+            what: fault.what.clone(),
+            remedy: fault.remedy.clone(),
+            count: fault.count,
+            active: fault.active,
+        }
+    }
+}
+
+impl Summary {
+    /// Reads the summary off the last snapshot; `intervals` are the times between ticks.
+    pub fn of(snapshot: &Snapshot, intervals: &[Duration]) -> Self {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let spec = snapshot.spec.as_deref();
+        Self {
+            ticks: snapshot.tick.0,
+            late_ticks: snapshot.late_ticks,
+            tick_p99_ms: ms(percentile(intervals, 0.99)),
+            chunks: snapshot.chunks,
+            starved_ticks: snapshot.starved_ticks,
+            faults: snapshot.faults.iter().map(FaultLine::from).collect(),
+            max_step: snapshot.max_step,
+            requests: snapshot.requests,
+            stale_chunks: snapshot.stale_chunks,
+            filtered: snapshot.filtered,
+            bus_retries: snapshot.bus_retries,
+            chunk_ms: Latency {
+                p50: ms(snapshot.latency.total.p50),
+                p95: ms(snapshot.latency.total.p95),
+            },
+            rate_hz: snapshot.rate_hz,
+            policy: spec.map_or_else(String::new, |spec| spec.name.clone()),
+            device: spec.map_or_else(String::new, |spec| spec.device.clone()),
+        }
+    }
+
+    /// The summary for people.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "ticks          {} ({} late, p99 {:.1} ms, {:.1} Hz)",
+            self.ticks, self.late_ticks, self.tick_p99_ms, self.rate_hz
+        )?;
+        writeln!(
+            out,
+            "chunks         {} of {} requests, {:.0} ms median, {:.0} ms p95",
+            self.chunks, self.requests, self.chunk_ms.p50, self.chunk_ms.p95
+        )?;
+        writeln!(out, "starved ticks  {}", self.starved_ticks)?;
+        writeln!(out, "largest step   {:.2} a tick", self.max_step)?;
+        if !self.policy.is_empty() {
+            writeln!(out, "policy         {} on {}", self.policy, self.device)?;
+        }
+        if self.faults.is_empty() {
+            writeln!(out, "faults         none")?;
+        }
+        for fault in &self.faults {
+            let state = if fault.active { "still there" } else { "over" };
+            writeln!(
+                out,
+                "fault          {} ({state}, seen {}): {} {}",
+                fault.kind, fault.count, fault.what, fault.remedy
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Why the run failed, if it did: the policy or the arm could not be used at the end.
+///
+/// A policy that is merely too slow, late ticks and retried packets are told, but are no failure.
+pub fn failure(snapshot: &Snapshot) -> Option<String> {
+    if let PolicyStatus::Refused { why, stats } = &snapshot.policy {
+        let choices = match stats.as_slice() {
+            [] => String::new(),
+            names => format!("; choose one with --stats: {}", names.join(", ")),
+        };
+        return Some(format!("{why}{choices}"));
+    }
+    if let Connection::Lost(why) = &snapshot.connection {
+        return Some(format!("{}: {why}", snapshot.arm));
+    }
+    let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
+    let fault = snapshot.faults.iter().find(broken)?;
+    Some(format!("{} {}", fault.what, fault.remedy))
+}
+
+/// Faults under which the policy cannot drive.
+fn stops_the_policy(kind: FaultKind) -> bool {
+    match kind {
+        FaultKind::BusLost
+        | FaultKind::ServoAlarm
+        | FaultKind::CameraStale
+        | FaultKind::CameraMissing
+        | FaultKind::PolicyError
+        | FaultKind::PolicyHung
+        | FaultKind::PolicyDied
+        | FaultKind::PolicyLoad
+        | FaultKind::BadAction => true,
+        FaultKind::BusRetry | FaultKind::LateTicks | FaultKind::TooSlow | FaultKind::Settings => {
+            false
+        }
+    }
+}
+
+/// The value below which `part` of the times lie; zero of none.
+fn percentile(times: &[Duration], part: f64) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    sorted
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Tick;
+
+    fn fault(kind: FaultKind, active: bool) -> Fault {
+        Fault {
+            id: 1,
+            kind,
+            what: "Camera front is stale.".into(),
+            remedy: "Plug it in.".into(),
+            since: Duration::ZERO,
+            count: 2,
+            active,
+        }
+    }
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            tick: Tick(90),
+            late_ticks: 1,
+            chunks: 4,
+            starved_ticks: 3,
+            max_step: 1.5,
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn the_json_has_the_documented_shape() {
+        let with_fault = Snapshot {
+            faults: vec![fault(FaultKind::CameraStale, true)],
+            ..snapshot()
+        };
+        let intervals = [Duration::from_millis(33); 90];
+        let json = serde_json::to_value(Summary::of(&with_fault, &intervals)).unwrap();
+        assert_eq!(json["ticks"], 90);
+        assert_eq!(json["late_ticks"], 1);
+        assert_eq!(json["tick_p99_ms"], 33.0);
+        assert_eq!(json["chunks"], 4);
+        assert_eq!(json["starved_ticks"], 3);
+        assert_eq!(json["max_step"], 1.5);
+        assert_eq!(json["faults"][0]["kind"], "CameraStale");
+        let clean = serde_json::to_value(Summary::of(&snapshot(), &[])).unwrap();
+        assert_eq!(clean["faults"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn a_percentile_is_one_of_the_times() {
+        let times: Vec<_> = (1..=100).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentile(&times, 0.99), Duration::from_millis(99));
+        assert_eq!(percentile(&times[..1], 0.99), Duration::from_millis(100));
+        assert_eq!(percentile(&[], 0.99), Duration::ZERO);
+    }
+
+    #[test]
+    fn only_what_stops_the_policy_at_the_end_is_a_failure() {
+        let with = |kind, active| Snapshot {
+            faults: vec![fault(kind, active)],
+            ..snapshot()
+        };
+        assert_eq!(failure(&snapshot()), None);
+        assert_eq!(failure(&with(FaultKind::CameraStale, false)), None);
+        assert_eq!(failure(&with(FaultKind::TooSlow, true)), None);
+        let why = failure(&with(FaultKind::CameraStale, true)).unwrap();
+        assert!(why.contains("front") && why.contains("Plug"), "{why}");
+    }
+
+    #[test]
+    fn a_refused_policy_names_the_choices() {
+        let refused = Snapshot {
+            policy: PolicyStatus::Refused {
+                why: "statistics of two data sets".into(),
+                stats: vec!["so100".into(), "so100-red".into()],
+            },
+            ..snapshot()
+        };
+        let why = failure(&refused).unwrap();
+        assert!(
+            why.contains("--stats") && why.contains("so100-red"),
+            "{why}"
+        );
+    }
+}
