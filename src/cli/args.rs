@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::camera;
-use crate::cli::parse::{self, DeviceArg, ImageArg, NoiseArg, StateArg};
+use crate::cli::parse::{self, DeviceArg, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::policy::RtcSchedule;
 use crate::runtime::{Aggregate, Scheduling, ViewBinding};
 
@@ -48,7 +48,7 @@ pub struct DeviceArgs {
 /// The policy.
 #[derive(Args, Clone, Debug)]
 pub struct PolicyArgs {
-    /// A checkpoint directory, a hub id such as lerobot/smolvla_base, or `demo`, the untrained network that is always there
+    /// A checkpoint directory, a hub id such as `lerobot/smolvla_base`, or `demo`, the untrained network that is always there
     #[arg(long, value_name = "P", default_value = "demo")]
     pub policy: String,
     /// The data set whose statistics are right, for a checkpoint that carries several
@@ -60,8 +60,8 @@ pub struct PolicyArgs {
 #[derive(Args, Clone, Debug)]
 pub struct JsonArgs {
     /// JSON in place of the text on stdout, or into FILE beside the text
-    #[arg(long, value_name = "FILE", num_args = 0..=1)]
-    pub json: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub json: Option<JsonTo>,
 }
 
 /// The arm, its cameras and what it is to do: shared by the window and `run`.
@@ -113,7 +113,7 @@ pub struct KnobArgs {
     /// Actions kept of each chunk [default: the whole chunk]
     #[arg(long, value_name = "N", value_parser = parse::count)]
     pub actions_per_chunk: Option<usize>,
-    /// linear_ramp, cosine_ramp, latest_only, weighted_average, average or conservative [default: linear_ramp]
+    /// `linear_ramp`, `cosine_ramp`, `latest_only`, `weighted_average`, `average` or `conservative` [default: `linear_ramp`]
     #[arg(long, value_name = "NAME", value_parser = parse::named::<Aggregate>)]
     pub aggregate: Option<Aggregate>,
     /// Length of the ramps in steps [default: the whole overlap]

@@ -2,11 +2,12 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::Serialize;
+
+use crate::cli::parse::JsonTo;
 
 /// How a command ended; its number is the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,17 +38,17 @@ pub fn wrong_argument(why: impl Display) -> anyhow::Error {
 /// Hands a result over: text to `out`; with `--json` JSON to `out` instead; with `--json FILE` both.
 pub fn deliver(
     out: &mut dyn Write,
-    json: Option<&Option<PathBuf>>,
+    json: Option<&JsonTo>,
     report: &impl Serialize,
     words: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     match json {
         None => words(out)?,
-        Some(None) => {
+        Some(JsonTo::Stdout) => {
             serde_json::to_writer(&mut *out, report)?;
             writeln!(out)?;
         }
-        Some(Some(file)) => {
+        Some(JsonTo::File(file)) => {
             let mut text = serde_json::to_string_pretty(report)?;
             text.push('\n');
             std::fs::write(file, text)
@@ -89,14 +90,14 @@ mod tests {
     fn json_replaces_the_words_or_lies_beside_them() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("report.json");
-        let print = |json: Option<&Option<PathBuf>>| {
+        let print = |json: Option<&JsonTo>| {
             let mut out = Vec::new();
             deliver(&mut out, json, &[1, 2], |out| writeln!(out, "words")).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(print(None), "words\n");
-        assert_eq!(print(Some(&None)), "[1,2]\n");
-        assert_eq!(print(Some(&Some(file.clone()))), "words\n");
+        assert_eq!(print(Some(&JsonTo::Stdout)), "[1,2]\n");
+        assert_eq!(print(Some(&JsonTo::File(file.clone()))), "words\n");
         let text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(serde_json::from_str::<Vec<u32>>(&text).unwrap(), [1, 2]);
     }
@@ -119,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
-        let file = PathBuf::from("/nonexistent/report.json");
-        let why = deliver(&mut Vec::new(), Some(&Some(file)), &1, |_| Ok(())).unwrap_err();
+        let file = JsonTo::File("/nonexistent/report.json".into());
+        let why = deliver(&mut Vec::new(), Some(&file), &1, |_| Ok(())).unwrap_err();
         assert!(format!("{why:#}").contains("/nonexistent/report.json"));
     }
 }

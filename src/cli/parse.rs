@@ -32,6 +32,13 @@ pub enum NoiseArg {
     File(PathBuf),
 }
 
+/// `--json [FILE]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonTo {
+    Stdout,
+    File(PathBuf),
+}
+
 /// `--device`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceArg {
@@ -160,6 +167,18 @@ impl FromStr for NoiseArg {
         Ok(text
             .parse()
             .map_or_else(|_| Self::File(text.into()), Self::Seed))
+    }
+}
+
+impl FromStr for JsonTo {
+    type Err = std::convert::Infallible;
+
+    /// A lone dash is stdout, as in other programs.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "-" => Self::Stdout,
+            file => Self::File(file.into()),
+        })
     }
 }
 
