@@ -1,14 +1,14 @@
 //! The cameras as the policy sees them: picture, age, rate, state in words, and which view of the checkpoint each feeds.
 
 use egui::{
-    Align, Align2, ComboBox, CornerRadius, Image, Layout, Rect, RichText, Sense, Stroke,
+    Align, Align2, Color32, ComboBox, CornerRadius, Image, Layout, Rect, RichText, Sense, Stroke,
     StrokeKind, Ui, Vec2,
 };
 
 use crate::runtime::{CameraStatus, CameraView, Command, Snapshot, ViewBinding};
-use crate::ui::card::{card_ui, heading_ui, weak_cut_ui, weak_ui};
+use crate::ui::card::{card_ui, heading_ui, weak_ui};
 use crate::ui::draft::{Draft, Page};
-use crate::ui::theme::{self, Tokens};
+use crate::ui::theme;
 use crate::ui::words;
 
 /// Draws the column of cameras.
@@ -47,31 +47,15 @@ fn one_camera_ui(
     camera: &CameraView,
 ) {
     let tokens = theme::tokens(ui);
-    let (status, ink) = status_of(tokens, camera);
     ui.horizontal(|ui| {
         ui.label(theme::strong(&camera.name).size(13.0))
             .on_hover_text(&camera.source);
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let rate = format!("{:.0} fps", camera.rate_hz);
-            ui.label(RichText::new(rate).size(11.5).color(tokens.weak));
-            ui.label(RichText::new(status).size(11.5).color(ink));
-        });
+        binding_ui(ui, snapshot, commands, camera);
     });
     picture_ui(ui, draft, camera);
     if let CameraStatus::Lost(why) = &camera.status {
         let text = RichText::new(format!("{why} · being reopened")).size(11.5);
         ui.label(text.color(tokens.fault_text));
-    }
-    binding_ui(ui, snapshot, commands, camera);
-}
-
-/// The state in words, and its ink.
-fn status_of(tokens: &Tokens, camera: &CameraView) -> (&'static str, egui::Color32) {
-    match camera.status {
-        CameraStatus::Opening => ("opening", tokens.weak),
-        CameraStatus::Live => ("live", tokens.weak),
-        CameraStatus::Stale => ("STALE", tokens.fault_text),
-        CameraStatus::Lost(_) => ("LOST", tokens.fault_text),
     }
 }
 
@@ -90,9 +74,9 @@ fn picture_ui(ui: &mut Ui, draft: &Draft, camera: &CameraView) {
     match draft.pictures.get(&camera.name) {
         Some(texture) => {
             let tint = if is_fresh {
-                egui::Color32::WHITE
+                Color32::WHITE
             } else {
-                egui::Color32::GRAY
+                Color32::GRAY
             };
             Image::new(texture)
                 .corner_radius(radius)
@@ -116,34 +100,44 @@ fn picture_ui(ui: &mut Ui, draft: &Draft, camera: &CameraView) {
     };
     ui.painter()
         .rect_stroke(rect, radius, edge, StrokeKind::Inside);
-    age_badge(ui, rect, camera);
+    badges(ui, rect, camera);
     response.on_hover_text(&camera.source);
 }
 
-fn age_badge(ui: &Ui, rect: Rect, camera: &CameraView) {
-    let Some(age) = camera.age else { return };
+/// State and rate at the left, age at the right; red when the picture must not be trusted.
+fn badges(ui: &Ui, rect: Rect, camera: &CameraView) {
     let tokens = theme::tokens(ui);
-    let is_fresh = camera.status == CameraStatus::Live;
-    let (ground, ink) = if is_fresh {
-        (tokens.panel.gamma_multiply(0.85), tokens.text)
-    } else {
-        (tokens.fault, tokens.on_fault)
+    let quiet = (tokens.panel.gamma_multiply(0.85), tokens.text);
+    let alarm = (tokens.fault, tokens.on_fault);
+    let rate = format!("{:.0} fps", camera.rate_hz);
+    let (word, colors) = match camera.status {
+        CameraStatus::Opening => ("opening".to_owned(), quiet),
+        CameraStatus::Live => (format!("live  {rate}"), quiet),
+        CameraStatus::Stale => ("STALE".to_owned(), alarm),
+        CameraStatus::Lost(_) => ("LOST".to_owned(), alarm),
     };
-    let word = if is_fresh { "age" } else { "stale" };
-    let text = format!("{word} {}", words::span(age));
+    let inner = rect.shrink(5.0);
+    badge(ui, inner, Align2::LEFT_BOTTOM, word, colors);
+    if let Some(age) = camera.age {
+        let text = format!("age {}", words::span(age));
+        badge(ui, inner, Align2::RIGHT_BOTTOM, text, colors);
+    }
+}
+
+fn badge(ui: &Ui, within: Rect, corner: Align2, text: String, colors: (Color32, Color32)) {
+    let (ground, ink) = colors;
     let galley = ui.painter().layout_no_wrap(text, theme::font(11.0), ink);
     let size = galley.size() + Vec2::new(10.0, 4.0);
-    let badge = Rect::from_min_size(rect.right_bottom() - size - Vec2::splat(5.0), size);
+    let rect = corner.align_size_within_rect(size, within);
     ui.painter()
-        .rect_filled(badge, CornerRadius::same(3), ground);
+        .rect_filled(rect, CornerRadius::same(3), ground);
     ui.painter()
-        .galley(badge.min + Vec2::new(5.0, 2.0), galley, ink);
+        .galley(rect.min + Vec2::new(5.0, 2.0), galley, ink);
 }
 
 /// Which view of the checkpoint this camera feeds.
 fn binding_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, camera: &CameraView) {
     if snapshot.views.is_empty() {
-        weak_cut_ui(ui, "feeds no view: no policy is loaded");
         return;
     }
     let bound = snapshot
@@ -151,9 +145,8 @@ fn binding_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, cam
         .iter()
         .find(|binding| binding.camera.as_deref() == Some(&camera.name));
     let shown = bound.map_or("no view", |binding| words::view(&binding.view));
-    ui.horizontal(|ui| {
-        weak_ui(ui, "feeds");
-        let width = ui.available_width();
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let width = (ui.available_width() - 46.0).clamp(60.0, 130.0);
         let combo = ComboBox::from_id_salt(("feeds", &camera.name))
             .width(width)
             .selected_text(shown)
@@ -172,7 +165,10 @@ fn binding_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, cam
         combo
             .response
             .accessible_name(format!("{} feeds", camera.name))
-            .on_hover_text("The view of the checkpoint that this camera feeds. Wrong views make wrong actions.");
+            .on_hover_text(
+                "The view of the checkpoint that this camera feeds. Wrong views make wrong actions.",
+            );
+        weak_ui(ui, "feeds");
     });
 }
 

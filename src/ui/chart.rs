@@ -195,13 +195,41 @@ impl Chart {
             .vline(self.x(seconds), self.rect.y_range(), stroke);
     }
 
-    /// A vertical stroke of a given size in values: a seam.
-    pub fn seam(&self, seconds: f32, value: f32, size: f32, color: Color32) {
+    /// A vertical stroke from one value to another: a seam. One too small to see leaves no mark.
+    pub fn seam(&self, seconds: f32, ends: (f32, f32), color: Color32) {
         let x = self.x(seconds);
-        let y = self.y(value);
-        let half = (self.y(0.0) - self.y(size)).abs().max(3.0) / 2.0;
+        let (from, to) = (self.y(ends.0), self.y(ends.1));
+        if (from - to).abs() < 2.5 {
+            return;
+        }
         self.painter
-            .vline(x, y - half..=y + half, Stroke::new(2.0, color));
+            .vline(x, from.min(to)..=from.max(to), Stroke::new(2.5, color));
+    }
+
+    /// Writes the seconds under the grid lines into the strip below the plot.
+    pub fn seconds_below(&self, painter: &Painter) {
+        let step = if self.time.to - self.time.from > 15.0 {
+            5.0
+        } else {
+            2.0
+        };
+        let mut second = (self.time.from / step).ceil() * step;
+        let y = self.rect.bottom() + 1.0;
+        while second < self.time.to {
+            let text = if second == 0.0 {
+                "now".to_owned()
+            } else {
+                format!("{second:+.0} s").replace('-', "−")
+            };
+            let place = pos2(self.x(second), y);
+            let align = if second == self.time.from {
+                Align2::LEFT_TOP
+            } else {
+                Align2::CENTER_TOP
+            };
+            painter.text(place, align, text, theme::font(10.0), self.tokens.faint);
+            second += step;
+        }
     }
 
     /// Small text inside the plot.

@@ -25,9 +25,9 @@ use crate::ui::top_bar::{self, top_bar_ui};
 
 const CAMERAS_WIDTH: f32 = 220.0;
 const KNOBS_WIDTH: f32 = 296.0;
-const PLOTS_HEIGHT: f32 = 268.0;
+const PLOTS_HEIGHT: f32 = 272.0;
 /// Share of the plots' height that the queue scope takes.
-const QUEUE_SHARE: f32 = 0.42;
+const QUEUE_SHARE: f32 = 0.46;
 
 /// Draws the window from a snapshot and collects what the operator asks for.
 pub fn cockpit_ui(
@@ -85,7 +85,7 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
         .resizable(true)
         .frame(frame(ui, Margin::symmetric(10, 6)))
         .show(ui, |ui| {
-            let height = (ui.available_height() * QUEUE_SHARE - 26.0).max(40.0);
+            let height = (ui.available_height() * QUEUE_SHARE - 38.0).max(40.0);
             queue_ui(ui, snapshot, draft, commands, height);
             joint_ui(ui, snapshot, draft, commands);
         });

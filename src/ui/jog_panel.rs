@@ -6,7 +6,7 @@ use crate::joint::{Joint, JointVec};
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::{Draft, JogDraft};
-use crate::ui::knob_slider::label_ui;
+use crate::ui::knob_slider::rail_style;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -60,7 +60,7 @@ fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Op
     let before = value;
     let measured = words::joint_value(joint, snapshot.measured[joint]);
     ui.horizontal(|ui| {
-        label_ui(ui, words::joint(joint), "");
+        weak_ui(ui, words::joint(joint));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             weak_ui(ui, format!("at {measured}"));
             let number = DragValue::new(&mut value)
@@ -80,6 +80,7 @@ fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Op
         let less = ui
             .add_enabled(value > low, button("−"))
             .accessible_name(format!("{} less", words::joint(joint)));
+        rail_style(ui);
         ui.spacing_mut().slider_width = (ui.available_width() - 34.0).max(40.0);
         let slider = Slider::new(&mut value, low..=high).show_value(false);
         ui.add(slider).accessible_name(words::joint(joint));

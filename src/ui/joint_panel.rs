@@ -129,10 +129,11 @@ fn paint(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot, joint: Joint) {
         .iter()
         .map(|sample| (age(snapshot, sample), sample.commanded[joint]));
     chart.line(commanded, Stroke::new(1.3, tokens.commanded));
-    for sample in snapshot.history.iter() {
-        if sample.seam > 0.0 && sample.arrived {
-            let at = age(snapshot, sample);
-            chart.seam(at, sample.commanded[joint], sample.seam, tokens.text);
+    // The seam of this joint is the step that it was told to make when the chunk came in.
+    for (before, after) in snapshot.history.iter().zip(snapshot.history.iter().skip(1)) {
+        if after.arrived && after.seam > 0.0 {
+            let ends = (before.commanded[joint], after.commanded[joint]);
+            chart.seam(age(snapshot, after), ends, tokens.text);
         }
     }
 }

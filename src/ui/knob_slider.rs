@@ -3,15 +3,14 @@
 use std::ops::RangeInclusive;
 
 use egui::{
-    Align, DragValue, Label, Layout, PointerButton, Rect, RichText, Sense, Slider, Stroke, Ui,
-    Vec2, lerp,
+    Align, Align2, DragValue, Layout, PointerButton, Rect, Sense, Slider, Stroke, Ui, Vec2, lerp,
 };
 
 use crate::ui::draft::KnobDraft;
 use crate::ui::theme;
 
 /// Width of the label in front of a knob, points.
-pub const LABEL_WIDTH: f32 = 86.0;
+pub const LABEL_WIDTH: f32 = 62.0;
 const VALUE_WIDTH: f32 = 56.0;
 const ROW_HEIGHT: f32 = 22.0;
 /// How long a sent value is shown before the snapshot's is believed again, seconds: a few control ticks.
@@ -87,6 +86,7 @@ impl KnobSlider<'_> {
         label_ui(ui, self.name, hint);
         let rail = (ui.available_width() - VALUE_WIDTH - 8.0).max(40.0);
         ui.spacing_mut().slider_width = rail;
+        rail_style(ui);
         let slider = Slider::new(value, self.range.clone())
             .show_value(false)
             .step_by(10_f64.powi(-(self.decimals as i32)));
@@ -145,18 +145,37 @@ impl KnobSlider<'_> {
     }
 }
 
+/// Rails in the neutral colour: blue means commanded, and nothing else.
+pub fn rail_style(ui: &mut Ui) {
+    let tokens = theme::tokens(ui);
+    let visuals = ui.visuals_mut();
+    visuals.selection.bg_fill = tokens.weak;
+    for widget in [
+        &mut visuals.widgets.inactive,
+        &mut visuals.widgets.hovered,
+        &mut visuals.widgets.active,
+    ] {
+        widget.fg_stroke.color = tokens.text;
+        widget.bg_stroke = Stroke::NONE;
+    }
+    visuals.widgets.inactive.bg_fill = tokens.faint.gamma_multiply(0.7);
+    visuals.widgets.hovered.bg_fill = tokens.text;
+    visuals.widgets.active.bg_fill = tokens.text;
+}
+
 /// The name of a knob in the label column.
 pub fn label_ui(ui: &mut Ui, text: &str, hint: &str) {
-    let color = theme::tokens(ui).weak;
+    let tokens = theme::tokens(ui);
+    let ink = if ui.is_enabled() {
+        tokens.weak
+    } else {
+        tokens.faint
+    };
     let size = Vec2::new(LABEL_WIDTH, ROW_HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-    let label = Label::new(RichText::new(text).size(12.5).color(color)).truncate();
-    ui.scope_builder(
-        egui::UiBuilder::new()
-            .max_rect(rect)
-            .layout(Layout::left_to_right(Align::Center)),
-        |ui| ui.add(label),
-    );
+    let font = theme::font(12.5);
+    ui.painter()
+        .text(rect.left_center(), Align2::LEFT_CENTER, text, font, ink);
     if !hint.is_empty() {
         response.on_hover_text(hint);
     }

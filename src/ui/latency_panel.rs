@@ -63,6 +63,7 @@ pub fn latency_ui(
     _commands: &mut Vec<Command>,
 ) {
     let latency = &snapshot.latency;
+    ui.spacing_mut().item_spacing.y = 3.0;
     heading_ui(ui, "LATENCY", |ui| {
         let delay = format!("delay {} · p95 {}", snapshot.delay.last, snapshot.delay.p95);
         weak_ui(ui, delay).on_hover_text(
@@ -98,7 +99,7 @@ pub fn latency_ui(
         "From request to arrival, over {}.",
         words::plural(latency.chunks as usize, "chunk")
     );
-    row_ui(ui, None, "request to arrival", numbers, &hint);
+    row_ui(ui, None, "total", numbers, &hint);
 }
 
 fn bar_ui(

@@ -64,7 +64,7 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
     };
     card_ui(ui, edge, |ui| {
         ui.horizontal(|ui| {
-            ui.with_layout(Layout::right_to_left(Align::Min), |ui| {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let response = ui
                     .button("Acknowledge")
                     .on_hover_text("The fault goes away if its cause has.");
@@ -84,7 +84,7 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
                 };
                 badge_ui(ui, word, ink);
                 ui.with_layout(
-                    Layout::left_to_right(Align::Min).with_main_wrap(true),
+                    Layout::left_to_right(Align::Center).with_main_wrap(true),
                     |ui| {
                         ui.label(theme::strong(&fault.what).size(13.0));
                     },

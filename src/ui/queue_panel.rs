@@ -12,6 +12,9 @@ use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme::{self, Tokens};
 use crate::ui::words;
 
+/// Room for the labels of the time axis, points.
+const SECONDS_HEIGHT: f32 = 12.0;
+
 /// Draws the scope; `height` is that of the plot alone.
 pub fn queue_ui(
     ui: &mut Ui,
@@ -28,8 +31,9 @@ pub fn queue_ui(
             legend_ui(ui);
         });
     });
-    let size = Vec2::new(ui.available_width(), height);
-    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    let size = Vec2::new(ui.available_width(), height + SECONDS_HEIGHT);
+    let (whole, response) = ui.allocate_exact_size(size, Sense::hover());
+    let rect = whole.with_max_y(whole.bottom() - SECONDS_HEIGHT);
     let axis = TimeAxis::new(draft.preferences.plot_seconds);
     let top = level_bound(snapshot);
     let chart = Chart::begin(ui, rect, axis, 0.0, top);
@@ -38,6 +42,7 @@ pub fn queue_ui(
     }
     paint(theme::tokens(ui), &chart, snapshot);
     chart.bounds("");
+    chart.seconds_below(ui.painter());
     if snapshot.history.is_empty() {
         let ink = theme::tokens(ui).weak;
         chart.text(

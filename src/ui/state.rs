@@ -40,15 +40,16 @@ impl State {
     /// Reads the state off a snapshot; the most urgent matter wins.
     pub fn of(snapshot: &Snapshot) -> Self {
         if let Some(stopped) = &snapshot.stopped {
+            // A stop counts when the servos say so, not when it was sent.
             let proof = if stopped.acknowledged {
-                "pose confirmed by read-back"
+                "confirmed"
             } else {
-                "waiting for the read-back"
+                "NOT YET CONFIRMED"
             };
             let ago = words::span(snapshot.now.saturating_sub(stopped.since));
             return Self::new(
-                "Stopped",
-                format!("by {}, {ago} ago · {proof} · Resume releases", stopped.by),
+                format!("Stopped {ago}"),
+                format!("{proof} · by {}", stopped.by),
                 Tone::Fault,
             );
         }
@@ -235,9 +236,8 @@ mod tests {
             acknowledged: true,
         });
         let stopped = State::of(&snapshot);
-        assert_eq!(stopped.headline, "Stopped");
-        assert!(stopped.detail.contains("12.0 s ago"));
-        assert!(stopped.detail.contains("Resume"));
+        assert_eq!(stopped.headline, "Stopped 12.0 s");
+        assert_eq!(stopped.detail, "confirmed · by the operator");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use egui::{
     Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, RichText, Shadow,
-    Stroke, Style, TextStyle, Theme, Ui, Vec2, Visuals,
+    Stroke, Style, TextStyle, Theme, Ui, Vec2, Visuals, style::HandleShape,
 };
 
 /// Every colour of the window, by what it means. A shape or a word always stands beside it.
@@ -269,6 +269,7 @@ fn visuals(tokens: &Tokens, base: Visuals) -> Visuals {
     visuals.selection.bg_fill = Tokens::wash(tokens.commanded, 0.45);
     visuals.selection.stroke = Stroke::new(1.0, tokens.text);
     visuals.slider_trailing_fill = true;
+    visuals.handle_shape = HandleShape::Circle;
     visuals.disabled_alpha = 0.45;
     let widgets = [
         (&mut visuals.widgets.inactive, tokens.raised, tokens.line),

@@ -234,8 +234,14 @@ fn arm_ui(
             "Arms the servos from the present pose: goal = present position, then torque on.",
         )
     };
-    let button = Button::new(RichText::new(text).size(12.0)).min_size(Vec2::new(ARM_WIDTH, 20.0));
-    if ui.add(button).on_hover_text(hint).clicked() {
+    let tokens = theme::tokens(ui);
+    let button = Button::new(RichText::new(text).size(11.5).color(tokens.text));
+    let response = ui.scope(|ui| {
+        ui.spacing_mut().interact_size.y = 18.0;
+        ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
+        ui.add(button)
+    });
+    if response.inner.on_hover_text(hint).clicked() {
         if torque {
             draft.asks_to_release = true;
             draft.page = Page::Cockpit;
