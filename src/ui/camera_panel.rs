@@ -76,7 +76,7 @@ fn picture_ui(ui: &mut Ui, draft: &Draft, camera: &CameraView) {
             let tint = if is_fresh {
                 Color32::WHITE
             } else {
-                Color32::GRAY
+                tokens.weak
             };
             Image::new(texture)
                 .corner_radius(radius)

@@ -50,7 +50,8 @@ impl KnobSlider<'_> {
             });
         });
         let turned = self.rounded(value);
-        if turned == self.rounded(shown) {
+        // A screen reader can set even a disabled slider.
+        if turned == self.rounded(shown) || self.obstacle.is_some() {
             return None;
         }
         let before = draft.before.entry(self.name);

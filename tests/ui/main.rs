@@ -2,5 +2,9 @@
 
 #![cfg(feature = "gui")]
 
+mod driving;
 mod fixture;
+mod looking;
 mod pictures;
+mod rig;
+mod tuning;
