@@ -1,3 +1,5 @@
-//! Puts the rooms together: the log, the arm with its cameras, the policy and the runtime.
+//! Wires the rooms together; the only place that sees all of them.
 
 pub mod log;
+#[cfg(feature = "gui")]
+pub mod window;
