@@ -1,7 +1,15 @@
 //! What turns an observation into a chunk of actions: the `Policy` trait and SmolVLA, its one local implementation.
 
 mod architecture;
+pub mod checkpoint;
+pub mod config;
+pub mod geometry;
+pub mod processor;
+pub mod seeded;
+pub mod statistics;
 mod tensor_source;
+pub mod tensor_table;
+pub mod tokenizer;
 
 use std::fmt;
 use std::time::Duration;
