@@ -83,6 +83,13 @@ impl FaultBook {
         }
     }
 
+    /// The cause has gone for every subject but those that `stays` names.
+    pub fn clear_but(&mut self, kind: FaultKind, stays: impl Fn(&str) -> bool) {
+        for entry in &mut self.entries {
+            entry.fault.active &= entry.fault.kind != kind || stays(&entry.subject);
+        }
+    }
+
     /// The operator has read fault `id`; it goes if its cause has.
     pub fn acknowledge(&mut self, id: u64) {
         self.entries

@@ -12,8 +12,10 @@ mod history;
 mod knobs;
 mod latency;
 mod merge;
+mod pace;
 mod queue;
 mod request;
+mod settings;
 mod snapshot;
 mod supervisor;
 
@@ -21,6 +23,7 @@ pub use command::{Command, Knob};
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling};
+pub use settings::{CameraChoice, Settings, SettingsError, Theme};
 pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,

@@ -20,11 +20,6 @@ impl ActionQueue {
         self.planned.len()
     }
 
-    /// Nothing is left.
-    pub fn is_empty(&self) -> bool {
-        self.planned.is_empty()
-    }
-
     /// Actions taken since the start. The delay of a chunk is a difference of two readings of this, so that time in which
     /// the robot stood still skips nothing.
     pub fn consumed(&self) -> u64 {
@@ -177,7 +172,7 @@ mod tests {
         let mut queue = queue(&[1.0, 2.0]);
         assert_eq!(queue.pop(), Some(JointVec([1.0; 6])));
         assert!(queue.pop().is_some() && queue.pop().is_none());
-        assert_eq!((queue.consumed(), queue.is_empty()), (2, true));
+        assert_eq!((queue.consumed(), queue.len()), (2, 0));
     }
 
     #[test]
@@ -234,7 +229,7 @@ mod tests {
             assert_eq!(&queue.left_over(0)[0], wanted, "call {call}");
             assert!(queue.pop().is_some());
         }
-        assert!(queue.is_empty());
+        assert_eq!(queue.len(), 0);
         assert_ne!(chunk.normalized[3], selected[3], "a new observation");
     }
 }

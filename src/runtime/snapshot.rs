@@ -116,6 +116,10 @@ pub struct QueueView {
 }
 
 /// One tick of history.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of independent events at one tick"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     pub tick: Tick,
@@ -200,7 +204,7 @@ pub struct CameraView {
 }
 
 /// A view of the checkpoint and the camera that feeds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewBinding {
     pub view: String,
     pub camera: Option<String>,

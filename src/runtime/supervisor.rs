@@ -330,8 +330,8 @@ mod tests {
             else {
                 break;
             };
-            waits.push((at - now).as_millis());
-            assert!(supervisor.go_on(at - MS).is_none());
+            waits.push(at.saturating_sub(now).as_millis());
+            assert!(supervisor.go_on(at.saturating_sub(MS)).is_none());
             assert!(
                 supervisor
                     .go_on(at)

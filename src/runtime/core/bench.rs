@@ -7,7 +7,9 @@ use crate::action::ActionChunk;
 use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
-use crate::runtime::core::{ArmInput, ArmOrder, ArmState, Config, Control, Inputs, Settled};
+use crate::runtime::core::{
+    ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Config, Control, Inputs, Settled,
+};
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::{
@@ -37,6 +39,8 @@ pub struct Bench {
     /// The arm's pose, why it cannot be read, and whether its servos hold.
     pub pose: JointVec,
     pub mute: Option<String>,
+    pub gone: bool,
+    pub alarms: Vec<ArmAlarm>,
     pub torque: bool,
     pub presses: u64,
     pub cameras: Vec<CameraView>,
@@ -82,6 +86,8 @@ impl Bench {
             chunk_size: 50,
             pose: JointVec::default(),
             mute: None,
+            gone: false,
+            alarms: vec![],
             torque: false,
             presses: 0,
             cameras: vec![],
@@ -102,9 +108,10 @@ impl Bench {
             estop_presses: self.presses,
             commands,
             arm: ArmInput::Up(ArmState {
-                measured: self.mute.clone().map_or(Ok(self.pose), Err),
+                measured: self.failure().map_or(Ok(self.pose), Err),
                 torque: self.torque,
                 retries: 0,
+                alarms: self.alarms.clone(),
                 limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
             }),
             policy: self.due(),
@@ -181,6 +188,14 @@ impl Bench {
         self.pending.push((self.now + after, report));
     }
 
+    fn failure(&self) -> Option<ArmFailure> {
+        Some(ArmFailure {
+            what: self.mute.clone()?,
+            remedy: "check the cable".to_owned(),
+            gone: self.gone,
+        })
+    }
+
     fn due(&mut self) -> Vec<PolicyReport> {
         let now = self.now;
         let due = self.pending.extract_if(.., |(at, _)| *at <= now);
@@ -252,8 +267,7 @@ impl Bench {
                 Settled::Sent(goal)
             }
             ArmOrder::Freeze => self
-                .mute
-                .clone()
+                .failure()
                 .map_or(Settled::Frozen(self.pose), Settled::Failed),
             ArmOrder::EnableTorque => {
                 self.torque = true;

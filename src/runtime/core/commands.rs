@@ -108,13 +108,13 @@ impl Control {
         }
     }
 
-    /// Releases the latch. A stop is released only after the arm confirmed it (or is limp), and never in the tick that
-    /// made it: a release that was already on its way must not undo a stop that came after it.
+    /// Releases the latch. A stop is released only after the arm confirmed it (or is not there), and never in the tick
+    /// that made it: a release that was already on its way must not undo a stop that came after it.
     fn resume(&mut self) {
-        let holds = matches!(self.arm.connection, Connection::Connected { torque: true });
+        let reached = matches!(self.arm.connection, Connection::Connected { .. });
         let released = self
             .stopped
-            .take_if(|stop| stop.since < self.now && (stop.acknowledged || !holds));
+            .take_if(|stop| stop.since < self.now && (stop.acknowledged || !reached));
         self.sample.changed |= released.is_some();
     }
 

@@ -37,7 +37,7 @@ use crate::runtime::{
 };
 use crate::scene::Props;
 
-/// Ticks in a row without an answer from the arm after which its connection counts as lost.
+/// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
 pub const LOST_AFTER: u32 = 3;
 
 /// What the core starts with.
@@ -61,21 +61,42 @@ pub enum ArmInput {
     Absent,
     Connecting,
     /// Not there, with the reason; the connector tries again.
-    Lost(String),
+    Lost(ArmFailure),
     Up(ArmState),
 }
 
 /// What a connected arm told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmState {
-    /// The pose, or why it could not be read in this tick (names the joint).
-    pub measured: Result<JointVec, String>,
-    /// The servos hold.
+    /// The pose, or why it could not be read in this tick.
+    pub measured: Result<JointVec, ArmFailure>,
+    /// The arm takes actions: it was armed, and nothing has happened since that asks for a new start.
     pub torque: bool,
     /// Packets repeated since the connection.
     pub retries: u64,
+    /// What the servos complain about.
+    pub alarms: Vec<ArmAlarm>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
+}
+
+/// Why the arm could not be read or did not take an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArmFailure {
+    /// What happened; names the joint.
+    pub what: String,
+    /// What to do now.
+    pub remedy: String,
+    /// Nothing behind the port answers any more: only a full handshake brings the arm back.
+    pub gone: bool,
+}
+
+/// A complaint of one servo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArmAlarm {
+    /// The joint and the complaint.
+    pub what: String,
+    pub remedy: String,
 }
 
 /// How well the loop keeps its time.
@@ -142,7 +163,7 @@ pub enum Settled {
     /// The servos hold this pose.
     Armed(JointVec),
     Released,
-    Failed(String),
+    Failed(ArmFailure),
 }
 
 /// The arm as the core knows it.
@@ -156,9 +177,11 @@ struct ArmWatch {
     limits: [JointVec; 2],
     retries: u64,
     max_step: f32,
-    /// Ticks in a row that failed, and why the last one did.
+    /// Ticks in a row that failed, and why this one did.
     failures: u32,
-    failed: Option<String>,
+    failed: Option<ArmFailure>,
+    /// The connection is to be given up.
+    gone: bool,
     /// What the operator wants next.
     wants: Wanted,
 }
@@ -260,6 +283,11 @@ impl Control {
         Duration::from_secs_f32(1.0 / self.knobs.fps)
     }
 
+    /// The task as it stands.
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
     /// The pose that was sent last, or the measured one while the arm is limp.
     pub fn commanded(&self) -> JointVec {
         self.arm.commanded
@@ -312,7 +340,7 @@ impl Control {
             }
             Settled::Armed(pose) => self.armed(pose),
             Settled::Released => self.arm.armed = false,
-            Settled::Failed(why) => self.order_failed(why),
+            Settled::Failed(failure) => self.order_failed(failure),
         }
         self.count_failures();
         self.assess();
@@ -321,21 +349,22 @@ impl Control {
 
     /// What the arm is to do. The order of the lines is the order of precedence.
     fn order(&mut self) -> ArmOrder {
+        let wants = std::mem::take(&mut self.arm.wants);
         let Connection::Connected { torque } = self.arm.connection else {
-            self.arm.wants = Wanted::Nothing;
             return ArmOrder::Nothing;
         };
-        if self.arm.failures >= LOST_AFTER {
+        if std::mem::take(&mut self.arm.gone) {
             return ArmOrder::Disconnect;
         }
-        let frozen = self.stopped.as_ref().is_none_or(|stop| stop.acknowledged);
-        if torque && !frozen {
+        // Asked for after the stop, which had dropped what was wanted before.
+        if wants == Wanted::Release {
+            return ArmOrder::ReleaseTorque;
+        }
+        if self.stopped.as_ref().is_some_and(|stop| !stop.acknowledged) {
             return ArmOrder::Freeze;
         }
-        match std::mem::take(&mut self.arm.wants) {
-            Wanted::Torque => return ArmOrder::EnableTorque,
-            Wanted::Release => return ArmOrder::ReleaseTorque,
-            Wanted::Nothing => {}
+        if wants == Wanted::Torque {
+            return ArmOrder::EnableTorque;
         }
         let may_send = torque && self.arm.armed && self.arm.failed.is_none();
         if !may_send || self.stopped.is_some() {

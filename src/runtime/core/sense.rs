@@ -5,18 +5,17 @@ use std::time::Duration;
 use crate::joint::JointVec;
 use crate::runtime::binding::{camera_of, guess};
 use crate::runtime::cameras::FRESH;
-use crate::runtime::core::{ArmInput, ArmOrder, ArmState, Control, LateWatch, Pace};
+use crate::runtime::core::{
+    ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, LateWatch, Pace,
+};
 use crate::runtime::fault_book::{Words, words};
-use crate::runtime::{CameraStatus, CameraView, Connection, FaultKind, Mode};
+use crate::runtime::{CameraStatus, CameraView, Connection, FaultKind, Mode, ViewBinding};
 
 /// The stretch over which late ticks are judged.
 const LATE_STRETCH: Duration = Duration::from_secs(2);
 
 /// The share of periods missed in a stretch that is a fault.
 const LATE_SHARE: f64 = 0.2;
-
-const BUS_REMEDY: &str = "Check the cable and the supply of the arm. It is reconnected by itself; then switch the torque \
-                          on again.";
 
 impl Control {
     /// Takes in the arm's state.
@@ -26,11 +25,11 @@ impl Control {
             ArmInput::Up(state) => self.sense_state(state),
             ArmInput::Absent => self.disconnected(Connection::Absent),
             ArmInput::Connecting => self.disconnected(Connection::Connecting),
-            ArmInput::Lost(why) => {
-                let lost = words(format!("the arm is not there: {why}"), BUS_REMEDY);
-                self.faults
-                    .set(self.now, FaultKind::BusLost, "", || Some(lost));
-                self.disconnected(Connection::Lost(why));
+            ArmInput::Lost(failure) => {
+                let lost = words(failure.what.clone(), failure.remedy);
+                let kind = FaultKind::BusLost;
+                self.faults.set(self.now, kind, "", || Some(lost));
+                self.disconnected(Connection::Lost(failure.what));
             }
         }
     }
@@ -62,6 +61,7 @@ impl Control {
             self.faults
                 .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));
         }
+        self.watch_alarms(&state.alarms);
         match state.measured {
             Ok(measured) => {
                 self.arm.measured = measured;
@@ -69,13 +69,25 @@ impl Control {
                     self.arm.commanded = measured;
                 }
             }
-            Err(why) => self.arm.failed = Some(why),
+            Err(failure) => self.arm.failed = Some(failure),
+        }
+    }
+
+    fn watch_alarms(&mut self, alarms: &[ArmAlarm]) {
+        let kind = FaultKind::ServoAlarm;
+        self.faults.clear_but(kind, |subject| {
+            alarms.iter().any(|alarm| alarm.what == subject)
+        });
+        for alarm in alarms {
+            let told = words(alarm.what.clone(), alarm.remedy.clone());
+            self.faults.set(self.now, kind, &alarm.what, || Some(told));
         }
     }
 
     fn disconnected(&mut self, connection: Connection) {
         self.arm.connection = connection;
         self.arm.armed = false;
+        self.arm.gone = false;
         self.arm.failures = 0;
         self.enter(Mode::Hold);
     }
@@ -90,36 +102,42 @@ impl Control {
     }
 
     /// The arm did not take its order.
-    pub(super) fn order_failed(&mut self, why: String) {
-        if self.ordered == ArmOrder::EnableTorque {
-            self.enter(Mode::Hold);
-            let refused = words(
-                format!("the torque was not switched on: {why}"),
-                "The servos stay limp. Remove the cause, then switch the torque on again.",
-            );
-            self.faults
-                .raise(self.now, FaultKind::Arming, "torque", refused);
-        } else {
-            self.arm.failed = Some(why);
-        }
+    pub(super) fn order_failed(&mut self, failure: ArmFailure) {
+        let did = match self.ordered {
+            ArmOrder::EnableTorque => "the torque was not switched on",
+            ArmOrder::ReleaseTorque => "the torque may still be on",
+            _ => {
+                self.arm.failed = Some(failure);
+                return;
+            }
+        };
+        self.arm.armed = false;
+        self.arm.gone = failure.gone;
+        self.enter(Mode::Hold);
+        let refused = words(format!("{did}: {}", failure.what), failure.remedy);
+        let kind = FaultKind::Arming;
+        self.faults.raise(self.now, kind, "torque", refused);
     }
 
-    /// Counts ticks that failed in a row: one is held and shown, some in a row are a lost arm.
+    /// Counts ticks that failed in a row: one is held and shown, some in a row end the run.
     pub(super) fn count_failures(&mut self) {
-        let Some(why) = &self.arm.failed else {
+        let before = self.arm.failures;
+        let Some(failure) = &self.arm.failed else {
             self.arm.failures = 0;
+            if before >= LOST_AFTER {
+                self.faults.clear(FaultKind::BusLost);
+            }
             return;
         };
         self.arm.failures += 1;
-        if self.arm.failures < super::LOST_AFTER {
-            let what = format!("the arm did not answer in one tick: {why}");
-            let missed = words(what, "The pose is held; the run goes on when it answers.");
-            self.faults
-                .flash(self.now, FaultKind::BusRetry, "tick", missed);
+        let told = words(failure.what.clone(), failure.remedy.clone());
+        if self.arm.failures < LOST_AFTER {
+            let kind = FaultKind::BusRetry;
+            self.faults.flash(self.now, kind, "tick", told);
         } else {
-            let lost = words(format!("the arm does not answer: {why}"), BUS_REMEDY);
-            self.faults
-                .set(self.now, FaultKind::BusLost, "", || Some(lost));
+            self.arm.gone = failure.gone && self.ordered != ArmOrder::Disconnect;
+            let kind = FaultKind::BusLost;
+            self.faults.set(self.now, kind, "", || Some(told));
             self.enter(Mode::Hold);
         }
     }
@@ -148,9 +166,7 @@ impl Control {
             });
         }
         for camera in &self.cameras {
-            let feeds = |view: &crate::runtime::ViewBinding| {
-                view.camera.as_deref() == Some(camera.name.as_str())
-            };
+            let feeds = |view: &ViewBinding| view.camera.as_deref() == Some(camera.name.as_str());
             let stale = self.views.iter().any(feeds) && camera.age.is_none_or(|age| age > FRESH);
             if stale && self.stale_camera.is_none() {
                 self.stale_camera = Some(camera.name.clone());

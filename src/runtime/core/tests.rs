@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use crate::action::ActionChunk;
 use crate::clock::Tick;
 use crate::joint::{Joint, JointVec};
-use crate::policy::{LoadProgress, LoadStage, Refusal, StageTimes};
+use crate::policy::{LoadProgress, LoadStage, Refusal};
 use crate::runtime::core::bench::{Bench, Temper, assert_still, flying, scheduled};
-use crate::runtime::core::{ArmOrder, LOST_AFTER};
-use crate::runtime::supervisor::{Arrival, PolicyEvent};
-use crate::runtime::{Command, Connection, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling};
+use crate::runtime::core::{ArmAlarm, ArmOrder, LOST_AFTER};
+use crate::runtime::supervisor::PolicyEvent;
+use crate::runtime::{Command, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling};
 
 #[test]
 fn warm_up_counts_neither_as_latency_nor_as_delay() {
@@ -225,17 +224,67 @@ fn one_unread_tick_is_held_and_some_in_a_row_are_a_lost_arm() {
         bench.tick(vec![]);
     }
     assert_eq!(bench.seen.mode, Mode::Hold);
-    assert!(
-        bench
-            .fault(FaultKind::BusLost)
-            .is_some_and(|it| it.what.contains(why))
-    );
+    let lost = bench.fault(FaultKind::BusLost);
+    assert!(lost.is_some_and(|it| it.active && it.what.contains(why)));
+    bench.mute = None;
     bench.tick(vec![]);
+    assert!(bench.fault(FaultKind::BusLost).is_some_and(|it| !it.active));
+    assert_eq!(bench.seen.mode, Mode::Hold, "not without the operator");
+    assert_still(&mut bench, 30);
+}
+
+#[test]
+fn an_arm_that_is_gone_is_given_up_and_comes_back_limp() {
+    let mut bench = flying(50);
+    bench.mute = Some("the adapter is gone".to_owned());
+    bench.gone = true;
+    for _ in 0..=LOST_AFTER {
+        bench.tick(vec![]);
+    }
     assert_eq!(bench.order, ArmOrder::Disconnect);
-    assert!(matches!(
-        bench.seen.connection,
-        Connection::Connected { .. }
-    ));
+    (bench.mute, bench.torque) = (None, false);
+    bench.tick(vec![Command::SetMode(Mode::Policy)]);
+    assert_eq!(
+        (bench.order, bench.seen.mode),
+        (ArmOrder::Nothing, Mode::Hold)
+    );
+}
+
+#[test]
+fn torque_can_be_released_though_a_stop_is_not_confirmed() {
+    let mut bench = flying(50);
+    bench.mute = Some("motor 3 (elbow_flex) does not answer".to_owned());
+    bench.tick(vec![Command::ReleaseTorque, Command::Stop]);
+    assert_eq!(bench.order, ArmOrder::Freeze, "the stop came last");
+    bench.tick(vec![Command::ReleaseTorque]);
+    assert_eq!(bench.order, ArmOrder::ReleaseTorque);
+}
+
+#[test]
+fn alarms_are_listed_by_joint_while_they_last() {
+    let mut bench = flying(50);
+    let alarm = |what: &str| ArmAlarm {
+        what: what.to_owned(),
+        remedy: "let it cool".to_owned(),
+    };
+    bench.alarms = vec![alarm("gripper: hot"), alarm("wrist_roll: hot")];
+    bench.run(1.0);
+    let named = |bench: &Bench, active| {
+        let alarms = bench.seen.faults.iter();
+        let alarms = alarms.filter(|it| it.kind == FaultKind::ServoAlarm && it.active == active);
+        alarms.map(|it| it.count).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&bench, true), [1, 1]);
+    bench.alarms.pop();
+    bench.tick(vec![]);
+    assert_eq!(
+        (named(&bench, true), named(&bench, false)),
+        (vec![1], vec![1])
+    );
+    bench.alarms.clear();
+    bench.tick(vec![]);
+    assert_eq!(named(&bench, false), [1, 1]);
+    assert_eq!(bench.seen.mode, Mode::Policy);
 }
 
 #[test]
@@ -266,7 +315,7 @@ fn knobs_fit_the_policy_and_come_back_with_a_longer_one() {
 #[test]
 fn a_refused_policy_offers_its_statistics() {
     let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
-    bench.load_time = Duration::from_secs(60);
+    bench.load_time = Duration::from_mins(1);
     bench.tick(vec![]);
     let stage = LoadStage::Loading;
     let fraction = Some(0.5);
