@@ -7,6 +7,8 @@ pub mod geometry;
 pub mod processor;
 pub mod seeded;
 pub mod statistics;
+pub mod rtc;
+pub mod smolvla;
 mod tensor_source;
 pub mod tensor_table;
 pub mod tokenizer;
