@@ -4,6 +4,7 @@ mod architecture;
 pub mod checkpoint;
 pub mod config;
 pub mod geometry;
+pub mod hub;
 pub mod processor;
 pub mod seeded;
 pub mod statistics;
