@@ -52,11 +52,11 @@ struct Tap {
     rest: f32,
 }
 
-/// `align_corners=False`, in f32 as `PyTorch` computes it.
+/// `align_corners=False`, in f32 and with one rounding, as `PyTorch`'s fused multiply-add gives it.
 fn taps(source: usize, target: usize) -> Vec<Tap> {
     let scale = source as f32 / target as f32;
     let tap = |i: usize| {
-        let at = ((i as f32 + 0.5) * scale - 0.5).max(0.0);
+        let at = (i as f32 + 0.5).mul_add(scale, -0.5).max(0.0);
         let first = (at as usize).min(source - 1);
         let weight = at - first as f32;
         Tap {
