@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn equal_commands_pass() {
-        assert_eq!(said(README, CI), [String::new(); 0]);
+        assert!(said(README, CI).is_empty());
     }
 
     #[test]
