@@ -1,6 +1,8 @@
 //! What turns an observation into a chunk of actions: the `Policy` trait and SmolVLA, its one local implementation.
 
 mod architecture;
+pub mod rtc;
+pub mod smolvla;
 mod tensor_source;
 
 use std::fmt;
