@@ -85,7 +85,8 @@ struct Replies<'a> {
 }
 
 impl Replies<'_> {
-    /// Takes a frame if it is the right servo's turn and it has the right length.
+    /// Takes a frame if it is the right servo's turn and it has the right length. The length matters: a frame whose length
+    /// byte grew by one or two swallows the next header and still has a right checksum.
     fn take(&mut self, packet: Packet) {
         let place = self.ids[self.turn..].iter().position(|id| *id == packet.id);
         match place {
@@ -93,7 +94,22 @@ impl Replies<'_> {
                 self.turn += offset + 1;
                 self.packets[self.turn - 1] = Some(packet);
             }
-            _ => self.unexpected += 1,
+            _ => {
+                self.unexpected += 1;
+                self.doubt(&packet);
+            }
+        }
+    }
+
+    /// Two different answers from one id: one of them is another servo's, and nobody knows which.
+    fn doubt(&mut self, packet: &Packet) {
+        for held in &mut self.packets {
+            if held
+                .as_ref()
+                .is_some_and(|held| held.id == packet.id && held != packet)
+            {
+                *held = None;
+            }
         }
     }
 

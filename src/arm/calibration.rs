@@ -255,7 +255,7 @@ impl MotorCalibration {
 
 /// The homing offset that makes a servo which now reads `position` with `present_offset` in force read 2047, wrapped so
 /// that it always fits into the register. Some servos report more than one turn or less than none, and a position of
-/// 4095 would want 2048: there the result is one count off, which nobody can see.
+/// 4095 would want ±2048: there the result is one count off, which nobody can see.
 pub fn half_turn_homing_offset(position: i32, present_offset: i32) -> i32 {
     let encoder = (i64::from(position) + i64::from(present_offset))
         .rem_euclid(i64::from(COUNTS_PER_TURN)) as i32;
@@ -299,7 +299,7 @@ mod tests {
         let calibration = sample();
         let joint = Joint::ShoulderPan;
         for (counts, degrees) in [
-            (2047, -2.4615384615384617),
+            (2047, -2.461538461538462_f64),
             (2075, 0.0),
             (750, -116.48351648351648),
             (700, -120.87912087912088),
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(calibration.unnormalize(Joint::WristRoll, 0.0), 2047);
         assert_eq!(
             calibration.normalize(Joint::WristRoll, 2047.0),
-            -0.04395604395604396
+            -0.043_956_043_956_043_96_f64 as f32
         );
     }
 
@@ -367,7 +367,7 @@ mod tests {
                 );
             }
         }
-        assert_eq!(half_turn_homing_offset(4095, 0), 2047);
+        assert_eq!(half_turn_homing_offset(4095, 0), -2047);
         assert_eq!(half_turn_homing_offset(0, 0), -2047);
         assert_eq!(half_turn_homing_offset(4161, 0), 65 - 2047);
         assert_eq!(half_turn_homing_offset(2047, -1500), -1500);
@@ -380,7 +380,8 @@ mod tests {
             change(&mut motors[4]);
             Calibration::new(motors).unwrap_err()
         };
-        let cases: [(&dyn Fn(&mut MotorCalibration), &str); 4] = [
+        type Change<'a> = &'a dyn Fn(&mut MotorCalibration);
+        let cases: [(Change<'_>, &str); 4] = [
             (&|motor| motor.range_max = motor.range_min, "empty"),
             (&|motor| motor.range_max = 4161, "one turn"),
             (&|motor| motor.homing_offset = 2114, "does not fit"),

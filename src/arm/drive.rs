@@ -125,7 +125,7 @@ impl Arm {
         for (servo, (target, control)) in self.servos.iter_mut().zip(targets.iter().zip(control)) {
             match (target, control) {
                 (Some(target), Some(control)) if control.torque && control.goal == *target => {
-                    servo.goal = *target
+                    servo.goal = *target;
                 }
                 _ => loose.push(servo.motor),
             }

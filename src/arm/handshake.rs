@@ -115,7 +115,7 @@ impl Arm {
             match self.bus.ping(motor.id) {
                 Ok(()) => present.push(motor.id),
                 Err(BusError::NoReply { garbled: true, .. }) => {
-                    problems.push(Problem::Garbled(motor))
+                    problems.push(Problem::Garbled(motor));
                 }
                 Err(BusError::NoReply { .. }) => problems.push(Problem::Missing(motor)),
                 Err(error) => return Err(self.bus_error(error)),

@@ -337,18 +337,21 @@ mod tests {
     }
 
     #[test]
-    fn every_single_flipped_bit_is_noticed() {
+    fn no_flipped_bit_passes_for_the_frame_that_was_sent() {
         let first = status_frame(1, 0, &[0x18, 5]);
         let second = status_frame(2, 0, &[0x20, 6]);
         for bit in 0..first.len() * 8 {
             let mut stream = first.clone();
             stream[bit / 8] ^= 1 << (bit % 8);
             stream.extend(&second);
-            assert_eq!(
-                parse(Direction::Status, &stream),
-                [status(2, 0, &[0x20, 6])],
-                "bit {bit}"
-            );
+            let packets = parse(Direction::Status, &stream);
+            let passes = |packet: &Packet| packet.id == 1 && packet.params.len() == 2;
+            assert!(!packets.iter().any(passes), "bit {bit}");
+            // A weakness of the protocol: a frame whose length byte grew by one or two swallows header bytes of the next
+            // one, and the sum is right. Only the receiver's knowledge of the right length tells.
+            if bit != 24 && bit != 25 {
+                assert_eq!(packets, [status(2, 0, &[0x20, 6])], "bit {bit}");
+            }
         }
     }
 

@@ -19,7 +19,7 @@ const TURNAROUND: Duration = Duration::from_micros(20);
 /// Step of the motor models.
 const STEP: Duration = Duration::from_millis(1);
 /// Nobody watches what happened during a longer pause.
-const LONGEST_CATCH_UP: Duration = Duration::from_secs(60);
+const LONGEST_CATCH_UP: Duration = Duration::from_mins(1);
 /// Inner resistance of the supply and its leads, ohm: five amperes cost a volt.
 const SUPPLY_OHM: f64 = 0.2;
 /// Writes that are remembered.

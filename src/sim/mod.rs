@@ -2,10 +2,10 @@
 
 mod arm;
 mod bus;
-#[cfg(test)]
-mod driver_tests;
 mod faults;
 mod servo;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use arm::SimArm;

@@ -248,10 +248,10 @@ mod tests {
     fn silence_times_out_in_virtual_time_and_a_pulled_cable_is_an_error() {
         let clock = Clock::virtual_at_zero();
         let mut port = port(&clock);
-        port.set_timeout(Duration::from_secs(3600)).unwrap();
+        port.set_timeout(Duration::from_hours(1)).unwrap();
         let error = port.read(&mut [0; 4]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(clock.now(), Duration::from_secs(3600));
+        assert_eq!(clock.now(), Duration::from_hours(1));
         lock(&port.bus).inject(Fault::Disconnect);
         for kind in [
             port.read(&mut [0; 4]).unwrap_err().kind(),
