@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+#[cfg(any(feature = "gui", test))]
 use super::error::Error;
 
 /// One camera as the system lists it.
@@ -32,6 +33,7 @@ impl fmt::Display for DeviceInfo {
 ///
 /// # Errors
 /// [`Error::NoSuchCamera`] with what is present, [`Error::Ambiguous`] with the ids to choose from.
+#[cfg(any(feature = "gui", test))]
 pub(super) fn select<'a>(wanted: &str, present: &'a [DeviceInfo]) -> Result<&'a DeviceInfo, Error> {
     let lower = wanted.to_lowercase();
     let path = std::fs::canonicalize(wanted).ok();
@@ -63,6 +65,7 @@ pub(super) fn select<'a>(wanted: &str, present: &'a [DeviceInfo]) -> Result<&'a 
     })
 }
 
+#[cfg(any(feature = "gui", test))]
 fn ids<'a>(devices: impl Iterator<Item = &'a DeviceInfo>) -> String {
     devices
         .map(|device| format!("{} [{device}]", device.id))

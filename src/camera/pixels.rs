@@ -54,6 +54,7 @@ pub fn rgb_from_raw(
 ///
 /// V4L2 maps whole pages and the camera crate hands over the mapping, not the bytes used, so that a frame whose length is
 /// no multiple of the page seems longer than it is.
+#[cfg(any(feature = "gui", test))]
 pub(super) fn without_page_rest(
     format: PixelFormat,
     width: u32,

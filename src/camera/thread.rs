@@ -145,6 +145,10 @@ fn device_opener(wanted: String, options: Options, clock: Clock) -> Result<Opene
 }
 
 #[cfg(not(feature = "gui"))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the build with cameras keeps them"
+)]
 fn device_opener(wanted: String, _options: Options, _clock: Clock) -> Result<Opener, Error> {
     Err(Error::NoDeviceSupport {
         wanted: format!("camera {wanted}"),
@@ -241,6 +245,38 @@ mod tests {
         wait_for("a frame after the panic", || feed.frames.get().is_some());
         assert_eq!(opened.load(Ordering::SeqCst), 2);
         drop(camera);
+    }
+
+    #[test]
+    fn closing_a_camera_whose_driver_blocks_does_not_block() {
+        struct Stuck(Sender<()>, Receiver<()>);
+        impl Grab for Stuck {
+            fn describe(&self) -> String {
+                "stuck".to_owned()
+            }
+            fn grab(&mut self) -> Result<Grabbed, Error> {
+                self.0.send(()).unwrap();
+                // Until the test lets go, long after the camera is closed.
+                self.1.recv().unwrap_err();
+                Ok(Grabbed {
+                    picture: None,
+                    wait: Duration::ZERO,
+                })
+            }
+        }
+        let (reached, blocked) = bounded(0);
+        let (release, released) = bounded(0);
+        let open: Opener = Box::new(move || Ok(Box::new(Stuck(reached.clone(), released.clone()))));
+        let camera = Camera::start(Feed::new("front", "stuck"), Clock::real(), open).unwrap();
+        let ended = camera.ended.clone();
+        blocked.recv().unwrap();
+        drop(camera);
+        assert_eq!(
+            ended.try_recv(),
+            Err(crossbeam_channel::TryRecvError::Empty)
+        );
+        drop(release);
+        assert_eq!(ended.recv(), Err(crossbeam_channel::RecvError));
     }
 
     #[cfg(not(feature = "gui"))]

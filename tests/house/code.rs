@@ -42,11 +42,12 @@ impl Code {
         self.tests
             .iter()
             .filter_map(|range| {
-                let item = &self.bare[range.clone()];
-                let declaration = item.rsplit(']').next()?.trim();
-                declaration.strip_prefix("mod ")?.strip_suffix(';')
+                let item = self.bare[range.clone()].strip_suffix(';')?;
+                match words(item).as_slice() {
+                    [.., (_, "mod"), (_, name)] => Some(*name),
+                    _ => None,
+                }
             })
-            .map(str::trim)
             .collect()
     }
 
@@ -265,7 +266,7 @@ fn raw_texts_and_escapes_end_where_they_end() {
 
 #[test]
 fn items_for_tests_are_known() {
-    let source = "fn a() {}\n#[cfg(test)]\n#[path = \"x\"]\nmod tests { fn b() { {} } }\nfn c() {}\n#[cfg(test)]\nmod far;\n\
+    let source = "fn a() {}\n#[cfg(test)]\n#[path = \"x\"]\nmod tests { fn b() { {} } }\nfn c() {}\n#[cfg(test)]\npub(crate) mod far;\n\
                   #[cfg(not(test))]\nfn d() {}";
     let code = Code::new(source);
     let test = |word: &str| code.is_test(code.bare.find(word).expect("present"));

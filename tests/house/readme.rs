@@ -64,13 +64,18 @@ fn commands(readme: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Whether a line of the script installs packages by name, instead of by a variable.
 fn names_packages(line: &str) -> bool {
-    line.split_once("apt-get install")
-        .is_some_and(|(_, packages)| {
-            packages
-                .split_whitespace()
-                .any(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
-        })
+    let is_command = ["run ", "sudo ", "apt-get "]
+        .iter()
+        .any(|start| line.starts_with(start));
+    let packages = line
+        .split_once("apt-get install")
+        .map_or("", |(_, rest)| rest);
+    is_command
+        && packages
+            .split_whitespace()
+            .any(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
 #[cfg(test)]
@@ -92,7 +97,7 @@ mod tests {
 
     #[test]
     fn equal_commands_pass() {
-        assert_eq!(said(README, CI), [String::new(); 0]);
+        assert!(said(README, CI).is_empty());
     }
 
     #[test]
