@@ -32,7 +32,7 @@ pub struct Look {
     pub background: [f32; 3],
     /// Distance from the arm at which the table begins to fade, and at which it is gone, metres.
     pub fade: [f32; 2],
-    /// The key light, a lamp to the front left.
+    /// The key light, a lamp to the front right.
     pub key: [f32; 3],
     /// Light from above and from below that reaches every corner.
     pub sky: [f32; 3],

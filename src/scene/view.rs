@@ -52,7 +52,7 @@ impl View {
 /// A fixed place to look from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// From the front left, the one the program starts with.
+    /// From the front right, the one the program starts with.
     Corner,
     Front,
     Side,
@@ -90,7 +90,7 @@ impl Orbit {
     /// The orbit of a preset.
     pub fn preset(preset: Preset) -> Self {
         let (azimuth, elevation, distance) = match preset {
-            Preset::Corner => (0.95, 0.42, 0.92),
+            Preset::Corner => (-0.98, 0.40, 0.84),
             Preset::Front => (0.0, 0.25, 0.95),
             Preset::Side => (-FRAC_PI_2, 0.12, 0.90),
             Preset::Top => (PI, ELEVATIONS.1, 1.0),
