@@ -10,6 +10,7 @@ mod units;
 use burn::tensor::Device;
 
 use reference::Case;
+use smolpilot::gpu::{self, DeviceChoice, OpenedDevice};
 
 /// Intermediates are a few dozen f32 sums of numbers up to 10 deep in another order than the reference's; an independent
 /// implementation stays within 6e-6.
@@ -28,4 +29,35 @@ fn the_cpu_matches_the_reference() {
     for name in stages::CASES {
         stages::check(&Case::open(name), &device, "Flex");
     }
+}
+
+/// All wgpu checks live in this one test: device start-up and kernel compilation are paid once a process, and tensors
+/// must not be shared between threads.
+#[test]
+fn wgpu_matches_the_reference() {
+    let Some(opened) = gpu() else { return };
+    let title = opened.summary();
+    units::check(&opened.device, &title);
+    for name in stages::CASES {
+        stages::check(&Case::open(name), &opened.device, &title);
+    }
+}
+
+/// The adapter named in `SMOLPILOT_TEST_DEVICE`, else a software one, else a hardware one. Only
+/// `SMOLPILOT_NO_GPU_TESTS=1` excuses a machine without any.
+fn gpu() -> Option<OpenedDevice> {
+    if std::env::var("SMOLPILOT_NO_GPU_TESTS").as_deref() == Ok("1") {
+        println!("SMOLPILOT_NO_GPU_TESTS=1: nothing was checked on wgpu");
+        return None;
+    }
+    let opened = match std::env::var("SMOLPILOT_TEST_DEVICE") {
+        Ok(wish) => gpu::open(wish.parse().unwrap()),
+        Err(_) => gpu::open(DeviceChoice::Software).or_else(|_| gpu::open(DeviceChoice::Wgpu)),
+    };
+    Some(opened.unwrap_or_else(|error| {
+        panic!(
+            "{error}\nThese tests need one wgpu adapter; mesa-vulkan-drivers brings a software one. \
+             SMOLPILOT_NO_GPU_TESTS=1 leaves them out."
+        )
+    }))
 }
