@@ -359,8 +359,9 @@ impl Bus {
 
     fn transmit(&mut self, frame: &[u8]) -> Result<(), BusError> {
         self.counters.transactions += 1;
-        let sent = self.port.write_all(frame);
-        sent.and_then(|()| self.port.flush())
+        // No flush: some USB drivers poll for the end of transmission by the kernel's tick, which costs milliseconds.
+        self.port
+            .write_all(frame)
             .map_err(|error| BusError::Disconnected(error.to_string()))
     }
 

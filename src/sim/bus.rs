@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::arm::Calibration;
 use crate::arm::packet::{BROADCAST, Direction, Instruction, Packet, Parser, status_frame};
 use crate::arm::register::Register;
-use crate::arm::{COUNTS_PER_TURN, Calibration};
 use crate::joint::{Joint, JointVec};
 use crate::latest::Latest;
 use crate::sim::faults::{Fault, FaultScript};
@@ -389,5 +389,3 @@ fn collide(first: &[u8], second: &[u8]) -> Vec<u8> {
     let first = first.iter().chain(std::iter::repeat(&0xFF));
     first.zip(skewed).take(length).map(|(a, b)| a & b).collect()
 }
-
-const _: () = assert!(COUNTS_PER_TURN == 4096, "the wrap of the servo model");
