@@ -180,6 +180,11 @@ impl SimBus {
         count
     }
 
+    /// How long the host is held up now; once.
+    pub fn stall(&mut self) -> Duration {
+        std::mem::take(&mut self.faults.stall)
+    }
+
     /// Bytes that have arrived and wait to be read.
     pub fn waiting(&self, now: Duration) -> usize {
         self.answers.iter().take_while(|(at, _)| *at <= now).count()
@@ -323,6 +328,7 @@ impl SimBus {
             Fault::Silent => self.faults.silent = true,
             Fault::Echo => self.faults.echo = true,
             Fault::Delay(by) => self.faults.delay = by,
+            Fault::Stall(time) => self.faults.stall = time,
             Fault::Supply(volts) => self.supply_volts = volts,
             Fault::Disconnect => self.faults.disconnected = true,
             Fault::DisconnectAfter(bytes) => self.faults.disconnect_after = Some(bytes),

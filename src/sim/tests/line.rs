@@ -241,3 +241,13 @@ fn c04_a_homing_offset_can_be_written_wherever_the_joint_stands() {
         }
     }
 }
+
+#[test]
+fn an_answer_that_waits_is_read_even_by_a_thread_that_was_held_up() {
+    let rig = rig();
+    let mut bus = bus(&rig);
+    rig.inject(Fault::Stall(Duration::from_millis(50)));
+    let blocks = bus.sync_read(Block::STATE, &IDS, TRIES).unwrap();
+    assert!(blocks.iter().all(Option::is_some));
+    assert_eq!(bus.counters().retries, 0);
+}
