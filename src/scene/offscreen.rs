@@ -91,6 +91,11 @@ impl Offscreen {
         format!("{} ({})", self.adapter.name, self.adapter.backend)
     }
 
+    /// Width and height of its pictures.
+    pub fn size(&self) -> [u32; 2] {
+        self.size
+    }
+
     /// Draws one picture and waits for it: RGB, 8 bits a channel, row-major.
     pub fn draw(&mut self, input: &SceneInput<'_>, view: &View) -> Result<(Vec<u8>, Cost), Error> {
         let target = self
@@ -170,4 +175,72 @@ fn adapter(fallback: bool) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
         force_fallback_adapter: fallback,
         ..Default::default()
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::joint::JointVec;
+    use crate::scene::{Cube, Ghost, Look, Orbit, Props, Ribbon, Software, srgb};
+    use glam::{Quat, Vec3};
+
+    const SIZE: [u32; 2] = [64, 64];
+    /// Mean difference of a display byte: edges are smoothed on one side only.
+    const ALIKE: f64 = 4.0;
+    /// Share of pixels that may differ plainly: those on edges.
+    const EDGES: f64 = 0.06;
+
+    fn props() -> Props {
+        let cube = |x, y, hex| Cube {
+            position: Vec3::new(x, y, 0.02),
+            orientation: Quat::from_rotation_z(0.4),
+            edge: 0.04,
+            color: srgb(hex),
+        };
+        Props {
+            cubes: vec![cube(0.27, 0.10, 0xC8_372D), cube(0.24, -0.12, 0x2F_6FD0)],
+        }
+    }
+
+    #[test]
+    fn gpu_and_cpu_draw_the_same_picture() {
+        let mut offscreen = match Offscreen::on_any(SIZE, Quality::FINE) {
+            Ok(offscreen) => offscreen,
+            // Nothing to compare with on a machine without any adapter; the software renderer has tests of its own.
+            Err(Error::NoAdapter(_)) => return,
+            Err(error) => panic!("{error}"),
+        };
+        let (props, view) = (props(), Orbit::default().view());
+        let path = (0..20).map(|k| Vec3::new(0.2 + 0.01 * k as f32, -0.1, 0.2));
+        let ribbons = [Ribbon {
+            width: 0.03,
+            ..Ribbon::plan(path.collect(), srgb(0x7A_4DF0), 0.9)
+        }];
+        for look in [Look::light(), Look::dark(), Look::camera()] {
+            let input = SceneInput {
+                joints: JointVec([12.0, -35.0, 30.0, 62.0, 0.0, 35.0]),
+                ghost: Some(Ghost {
+                    joints: JointVec([-30.0, 0.0, 10.0, 60.0, 0.0, 35.0]),
+                    color: srgb(0x7A_4DF0),
+                    opacity: 0.6,
+                }),
+                ribbons: &ribbons,
+                props: &props,
+                look: &look,
+            };
+            let (gpu, cost) = offscreen.draw(&input, &view).unwrap();
+            let cpu = Software::new(SIZE).draw(&input, &view);
+            assert_eq!(gpu.len(), cpu.len());
+            let off = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b));
+            let mean = gpu.iter().zip(&cpu).map(off).sum::<f64>() / gpu.len() as f64;
+            let plainly = gpu.iter().zip(&cpu).filter(|p| off(*p) > 40.0).count();
+            assert!(mean < ALIKE, "the pictures differ by {mean:.2} on average");
+            let share = plainly as f64 / gpu.len() as f64;
+            assert!(share < EDGES, "{:.1} % differ plainly", 100.0 * share);
+            assert!(
+                cost.draw_calls <= 9 && cost.uploaded_bytes < 32_768,
+                "{cost:?}"
+            );
+        }
+    }
 }

@@ -54,7 +54,7 @@ impl TableLight {
         if at.min_element() < 0.0 || at.max_element() >= last {
             return Vec2::ONE;
         }
-        let (x, y) = (at.x as usize, at.y as usize);
+        let (x, y) = (at.x as i32 as usize, at.y as i32 as usize);
         let part = at - vec2(x as f32, y as f32);
         let row = |y: usize| {
             let first = y * TABLE_POINTS + x;
@@ -188,9 +188,9 @@ impl Rays {
 /// Bilinear weights over three texels that equal the mean of two by two smooth samples one texel apart.
 pub fn soft_weights(at: f32) -> (usize, [f32; 3]) {
     let shifted = (at - 1.0).max(0.0);
-    let whole = shifted as usize;
+    let whole = shifted as i32;
     let part = shifted - whole as f32;
-    (whole, [0.5 * (1.0 - part), 0.5, 0.5 * part])
+    (whole as usize, [0.5 * (1.0 - part), 0.5, 0.5 * part])
 }
 
 /// The middle of a picture's pixel from clip coordinates.
