@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(band.len(), 2 * 12);
         assert_eq!(band[0].color[3], 0.8);
         let widths: Vec<f32> = band.iter().map(|v| v.position[1].abs()).collect();
-        assert!(widths.iter().all(|&w| w <= 0.004 + 1e-6));
+        assert!(widths.iter().all(|&w| w <= 0.5 * ribbon.width + 1e-6));
         assert!(super::band(&Ribbon::default(), Vec3::X).is_empty());
     }
 

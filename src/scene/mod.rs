@@ -1,6 +1,7 @@
 //! Draws the SO-101 and its table: one small renderer for the 3D panel and for the simulated cameras.
 
 mod arm_model;
+mod bench;
 mod contact;
 mod input;
 mod layout;
@@ -14,6 +15,7 @@ mod renderer;
 mod shading;
 mod software;
 mod solid;
+mod tabletop;
 mod view;
 
 pub use input::{Ghost, Ribbon, SceneInput};

@@ -211,13 +211,19 @@ fn span(low: f32, high: f32, count: usize) -> std::ops::Range<usize> {
 #[derive(Clone, Debug)]
 pub struct DepthMap {
     raster: Raster,
+    /// The nearest depth around each tile: most of the table is nowhere near a shadow.
+    tiles: Vec<f32>,
 }
+
+/// Side of a tile of [`DepthMap`], texels.
+const TILE: usize = 16;
 
 impl DepthMap {
     /// A square map of this side.
     pub fn new(side: u32) -> Self {
         Self {
             raster: Raster::new([side, side]),
+            tiles: Vec::new(),
         }
     }
 
@@ -233,6 +239,22 @@ impl DepthMap {
             self.raster
                 .add([&points[0], &points[1], &points[2]], Vec4::ZERO);
         }
+        self.fill_tiles();
+    }
+
+    fn fill_tiles(&mut self) {
+        let (side, depth) = (self.raster.width, &self.raster.depth);
+        let per_side = side.div_ceil(TILE);
+        self.tiles = vec![1.0; per_side * per_side];
+        for (k, nearest) in self.tiles.iter_mut().enumerate() {
+            let (left, top) = (k % per_side * TILE, k / per_side * TILE);
+            // Three texels are looked at from the tile's last one on.
+            let columns = left..(left + TILE + 2).min(side);
+            for row in top..(top + TILE + 2).min(side) {
+                let line = &depth[row * side + columns.start..row * side + columns.end];
+                *nearest = line.iter().copied().fold(*nearest, f32::min);
+            }
+        }
     }
 
     /// The share of the texels around `at` (0 to 1) that see at least as far as `depth`, weighted smoothly.
@@ -241,6 +263,10 @@ impl DepthMap {
         let (column, across) = soft_weights(at.x * side as f32);
         let (row, downwards) = soft_weights(at.y * side as f32);
         let (column, row) = (column.min(side - 3), row.min(side - 3));
+        let tile = row / TILE * side.div_ceil(TILE) + column / TILE;
+        if self.tiles.get(tile).is_none_or(|&nearest| depth <= nearest) {
+            return 1.0;
+        }
         let mut share = 0.0;
         for (k, weight) in downwards.into_iter().enumerate() {
             let first = (row + k) * side + column;

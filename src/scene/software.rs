@@ -4,11 +4,13 @@ use glam::{Mat4, Vec3, Vec4, Vec4Swizzles as _};
 
 use crate::kinematics::Link;
 use crate::scene::arm_model::arm_mesh;
+use crate::scene::bench::Detail;
 use crate::scene::layout::{Layout, RibbonVertex};
 use crate::scene::look::encoded;
 use crate::scene::raster::{DepthMap, NOBODY, Point, Raster};
-use crate::scene::shading::{GHOST_BEHIND, HIDDEN_RIBBON, Light, Rays, TableLight, ribbon_share};
+use crate::scene::shading::{GHOST_BEHIND, HIDDEN_RIBBON, Light, ribbon_share};
 use crate::scene::solid::{Mesh, unit_cube};
+use crate::scene::tabletop::{Rays, TableLight, table_row};
 use crate::scene::{SceneInput, View};
 
 /// Side of the shadow map, texels: about 4 mm each.
@@ -20,6 +22,8 @@ const DISPLAY_STEPS: usize = 4096;
 pub struct Software {
     size: [u32; 2],
     arm: Mesh,
+    /// The arm as its shadow needs it.
+    caster: Mesh,
     cube: Mesh,
     raster: Raster,
     shadow: DepthMap,
@@ -36,7 +40,8 @@ impl Software {
         let byte = |k: usize| 255.0 * encoded(k as f32 / (DISPLAY_STEPS - 1) as f32) + 0.5;
         Self {
             size,
-            arm: arm_mesh(),
+            arm: arm_mesh(Detail::Fine),
+            caster: arm_mesh(Detail::Coarse),
             cube: unit_cube(),
             raster: Raster::new(size),
             shadow: DepthMap::new(SHADOW_SIZE),
@@ -85,9 +90,9 @@ impl Software {
 
     /// The triangles that throw shadows, base frame.
     fn casters(&self, layout: &Layout) -> Vec<[Vec3; 3]> {
-        let mut triangles = Vec::with_capacity(self.arm.triangles());
+        let mut triangles = Vec::with_capacity(self.caster.triangles());
         let arm = &layout.uniform.links[..Link::ALL.len()];
-        collect(&self.arm, arm, &mut triangles);
+        collect(&self.caster, arm, &mut triangles);
         for cube in &layout.cubes {
             collect(&self.cube, &[cube.base_from_cube], &mut triangles);
         }
@@ -114,26 +119,27 @@ impl Software {
             shadow: &self.shadow,
         };
         let rays = Rays::new(layout, self.size);
-        let background = layout.uniform.background.xyz();
-        let mut rgb = Vec::with_capacity(3 * self.raster.owner.len());
-        for (k, &owner) in self.raster.owner.iter().enumerate() {
-            let (column, row) = (k % self.raster.width, k / self.raster.width);
-            let solid = self
-                .raster
-                .triangles
-                .get(owner as usize)
-                .and_then(|triangle| {
+        let width = self.raster.width;
+        let mut rgb = vec![0; 3 * self.raster.owner.len()];
+        let mut colors = vec![Vec3::ZERO; width];
+        let rows = rgb
+            .chunks_exact_mut(3 * width)
+            .zip(self.raster.owner.chunks_exact(width));
+        for (row, (bytes, owners)) in rows.enumerate() {
+            table_row(&layout.uniform, &self.table, &rays, row, &mut colors);
+            for (column, (color, &owner)) in colors.iter_mut().zip(owners).enumerate() {
+                if let Some(triangle) = self.raster.triangles.get(owner as usize) {
                     let (position, normal) = triangle.at(column, row);
-                    let (color, gloss) = (triangle.color.xyz(), triangle.color.w);
                     // What is below the table's surface is hidden by it.
-                    (position.z >= 0.0)
-                        .then(|| light.solid(color, gloss, position, normal.normalize_or_zero()))
-                });
-            let color = solid.unwrap_or_else(|| {
-                rays.on_table(column, row)
-                    .map_or(background, |position| light.table(&self.table, position))
-            });
-            rgb.extend(self.displayed(color));
+                    if position.z >= 0.0 {
+                        let (paint, gloss) = (triangle.color.xyz(), triangle.color.w);
+                        *color = light.solid(paint, gloss, position, normal.normalize_or_zero());
+                    }
+                }
+            }
+            for (pixel, &color) in bytes.chunks_exact_mut(3).zip(&colors) {
+                pixel.copy_from_slice(&self.displayed(color));
+            }
         }
         rgb
     }
@@ -141,9 +147,8 @@ impl Software {
     /// Display bytes of a linear colour.
     fn displayed(&self, color: Vec3) -> [u8; 3] {
         let last = (DISPLAY_STEPS - 1) as f32;
-        (color.clamp(Vec3::ZERO, Vec3::ONE) * last + 0.5)
-            .to_array()
-            .map(|step| self.display[step as i32 as usize])
+        let step = color.clamp(Vec3::ZERO, Vec3::ONE) * last + 0.5;
+        [step.x, step.y, step.z].map(|step| self.display[step as i32 as usize])
     }
 
     /// Draws the ribbons over the picture, faintly where something is in front of them.
