@@ -2,6 +2,7 @@
 
 mod arm_model;
 mod bench;
+mod canvas;
 mod contact;
 mod input;
 mod layout;
@@ -18,6 +19,7 @@ mod solid;
 mod tabletop;
 mod view;
 
+pub use canvas::Canvas;
 pub use input::{Ghost, Ribbon, SceneInput};
 pub use look::{Look, MATERIAL_COUNT, Material, srgb};
 pub use offscreen::{Error, Offscreen};
@@ -25,5 +27,5 @@ pub use painter::Painter;
 pub use pipelines::Quality;
 pub use props::{Cube, Props};
 pub use renderer::{Cost, Renderer, TARGET_FORMAT};
-pub use software::Software;
+pub use software::{Edges, Software};
 pub use view::{Orbit, Preset, View};

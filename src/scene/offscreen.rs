@@ -1,8 +1,8 @@
 //! The renderer with a device of its own, whose pictures come back as bytes: for simulated cameras and for tests.
 
 use crate::scene::pipelines::Quality;
-use crate::scene::renderer::{Cost, Renderer, TARGET_FORMAT, texture};
-use crate::scene::{SceneInput, View};
+use crate::scene::renderer::{Cost, Renderer};
+use crate::scene::{Canvas, SceneInput, View};
 
 /// Rows of a copied texture begin at multiples of this many bytes.
 const ROW_ALIGNMENT: u32 = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT;
@@ -61,14 +61,7 @@ impl Offscreen {
                     wgpu::Limits::downlevel_defaults().using_resolution(adapter.limits()),
                 ..Default::default()
             }))?;
-        let target = texture(
-            &device,
-            "scene picture",
-            size,
-            TARGET_FORMAT,
-            1,
-            wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
-        );
+        let target = Canvas::texture(&device, size);
         let read_back = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("scene read back"),
             size: u64::from(row_bytes(size[0]) * size[1]),
@@ -181,7 +174,7 @@ fn adapter(fallback: bool) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
 mod tests {
     use super::*;
     use crate::joint::JointVec;
-    use crate::scene::{Cube, Ghost, Look, Orbit, Props, Ribbon, Software, srgb};
+    use crate::scene::{Cube, Edges, Ghost, Look, Orbit, Props, Ribbon, Software, srgb};
     use glam::{Quat, Vec3};
 
     const SIZE: [u32; 2] = [64, 64];
@@ -229,7 +222,7 @@ mod tests {
                 look: &look,
             };
             let (gpu, cost) = offscreen.draw(&input, &view).unwrap();
-            let cpu = Software::new(SIZE).draw(&input, &view);
+            let cpu = Software::new(SIZE, Edges::Smooth).draw(&input, &view);
             assert_eq!(gpu.len(), cpu.len());
             let off = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b));
             let mean = gpu.iter().zip(&cpu).map(off).sum::<f64>() / gpu.len() as f64;
@@ -242,5 +235,38 @@ mod tests {
                 "{cost:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_canvas_of_the_panel_shows_the_same_picture() {
+        let Ok(offscreen) = Offscreen::on_any(SIZE, Quality::QUICK) else {
+            return;
+        };
+        let (props, look) = (props(), Look::dark());
+        let input = SceneInput {
+            joints: JointVec([12.0, -35.0, 30.0, 62.0, 0.0, 35.0]),
+            ghost: None,
+            ribbons: &[],
+            props: &props,
+            look: &look,
+        };
+        let view = Orbit::default().view();
+        let mut canvas = Canvas::new(&offscreen.device, &offscreen.adapter);
+        canvas.draw(
+            &offscreen.device,
+            &offscreen.queue,
+            &offscreen.target,
+            &input,
+            &view,
+        );
+        offscreen.copy_back();
+        let shown = offscreen.read().unwrap();
+        let cpu = Software::new(SIZE, Edges::Smooth).draw(&input, &view);
+        let off: f64 = shown
+            .iter()
+            .zip(&cpu)
+            .map(|(a, b)| f64::from(a.abs_diff(*b)))
+            .sum();
+        assert!(off / (cpu.len() as f64) < ALIKE);
     }
 }

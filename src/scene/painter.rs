@@ -1,6 +1,6 @@
 //! Whatever can draw the scene on this machine: a GPU if there is one, else the CPU.
 
-use crate::scene::{Offscreen, SceneInput, Software, View};
+use crate::scene::{Edges, Offscreen, SceneInput, Software, View};
 
 /// Draws pictures of one size.
 pub enum Painter {
@@ -21,7 +21,7 @@ impl Painter {
 
     /// On the CPU, for this reason.
     pub fn software(size: [u32; 2], reason: String) -> Self {
-        Self::Software(Box::new(Software::new(size)), reason)
+        Self::Software(Box::new(Software::new(size, Edges::Stepped)), reason)
     }
 
     /// What draws, and why, for people.

@@ -43,9 +43,8 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// Position and normal (not of unit length) at the middle of a pixel.
-    pub fn at(&self, column: usize, row: usize) -> (Vec3, Vec3) {
-        let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
+    /// Position and normal (not of unit length) at a point of the screen, pixels.
+    pub fn at(&self, pixel: Vec2) -> (Vec3, Vec3) {
         let [a, b, c] = self.corners;
         let u = (c - b).perp_dot(pixel - b) / self.area;
         let v = (a - c).perp_dot(pixel - c) / self.area;
@@ -165,36 +164,36 @@ impl Raster {
             }
         }
     }
+}
 
-    /// Calls `paint` with every pixel whose middle a triangle covers (whichever way it faces), its depth there, and the shares of
-    /// the three corners. Draws nothing itself. A triangle that passes the eye is left out.
-    pub fn cover(&self, clip: [Vec4; 3], mut paint: impl FnMut(usize, f32, Vec3)) {
-        if clip.iter().any(|p| p.z <= 0.0) {
-            return;
-        }
-        let size = vec2(self.width as f32, self.height as f32);
-        let [a, b, c] = clip.map(|p| pixel_from_clip(p.xyz() / p.w, size));
-        let depth = Vec3::from(clip.map(|p| p.z / p.w));
-        let inverse_w = Vec3::from(clip.map(|p| 1.0 / p.w));
-        let area = (c - b).perp_dot(a - b);
-        if area.abs() < 1e-6 {
-            return;
-        }
-        let (low, high) = (a.min(b).min(c), a.max(b).max(c));
-        for row in span(low.y, high.y, self.height) {
-            for column in span(low.x, high.x, self.width) {
-                let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
-                let u = (c - b).perp_dot(pixel - b) / area;
-                let v = (a - c).perp_dot(pixel - c) / area;
-                let flat = Vec3::new(u, v, 1.0 - u - v);
-                if flat.min_element() >= 0.0 {
-                    let share = flat * inverse_w;
-                    paint(
-                        row * self.width + column,
-                        depth.dot(flat),
-                        share / share.element_sum(),
-                    );
-                }
+/// Calls `paint` with the column and row of every pixel whose middle a triangle covers, whichever way it faces, its depth there, and
+/// the shares of the three corners. A triangle that passes the eye is left out.
+pub fn cover(
+    [width, height]: [u32; 2],
+    clip: [Vec4; 3],
+    mut paint: impl FnMut([usize; 2], f32, Vec3),
+) {
+    if clip.iter().any(|p| p.z <= 0.0) {
+        return;
+    }
+    let size = vec2(width as f32, height as f32);
+    let [a, b, c] = clip.map(|p| pixel_from_clip(p.xyz() / p.w, size));
+    let depth = Vec3::from(clip.map(|p| p.z / p.w));
+    let inverse_w = Vec3::from(clip.map(|p| 1.0 / p.w));
+    let area = (c - b).perp_dot(a - b);
+    if area.abs() < 1e-6 {
+        return;
+    }
+    let (low, high) = (a.min(b).min(c), a.max(b).max(c));
+    for row in span(low.y, high.y, height as usize) {
+        for column in span(low.x, high.x, width as usize) {
+            let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
+            let u = (c - b).perp_dot(pixel - b) / area;
+            let v = (a - c).perp_dot(pixel - c) / area;
+            let flat = Vec3::new(u, v, 1.0 - u - v);
+            if flat.min_element() >= 0.0 {
+                let share = flat * inverse_w;
+                paint([column, row], depth.dot(flat), share / share.element_sum());
             }
         }
     }
@@ -311,7 +310,7 @@ mod tests {
         assert!(raster.owner.iter().all(|&id| id != NOBODY));
         assert_eq!(raster.owner[7 * 8], 0, "bottom left is near");
         assert_eq!(raster.owner[7], 1, "top right is far");
-        let (position, _) = raster.triangles[1].at(4, 4);
+        let (position, _) = raster.triangles[1].at(vec2(4.5, 4.5));
         assert!((position.x - 0.125).abs() < 1e-5 && (position.y + 0.125).abs() < 1e-5);
     }
 

@@ -7,8 +7,8 @@ use crate::scene::raster::DepthMap;
 
 /// Ribbons behind something shine through with this share of their opacity.
 pub const HIDDEN_RIBBON: f64 = 0.22;
-/// Twin: `SHADOW_LIFT`.
-const SHADOW_LIFT: f32 = 0.0035;
+/// Twin: `SHADOW_LIFT`; higher, because this shadow map is coarser.
+const SHADOW_LIFT: f32 = 0.006;
 
 /// Share of the depth range that the ghost is moved back. Twin: `GHOST_BEHIND`.
 pub const GHOST_BEHIND: f32 = 0.00002;
