@@ -1,3 +1,14 @@
-//! gpu
+//! Which processor computes: finds adapters, opens one, says which and why, and counts what it is made to do.
 
+mod adapter;
+mod choice;
+mod count;
+mod error;
+mod open;
 pub mod shaders;
+
+pub use adapter::{Adapter, AdapterKind, adapters};
+pub use choice::DeviceChoice;
+pub use count::{DeviceMemory, Launches, count_launches, memory};
+pub use error::Error;
+pub use open::{OpenedDevice, PRECISION, open};

@@ -1,7 +1,25 @@
 //! What turns an observation into a chunk of actions: the `Policy` trait and SmolVLA, its one local implementation.
 
 mod architecture;
+pub mod checkpoint;
+pub mod config;
+pub mod demo;
+pub mod export;
+pub mod geometry;
+pub mod hub;
+mod loader;
+mod noise;
+pub mod processor;
+pub mod rtc;
+pub mod seeded;
+pub mod self_test;
+pub mod smolvla;
+mod smolvla_policy;
+pub mod statistics;
 mod tensor_source;
+pub mod tensor_table;
+pub mod tokenizer;
+mod vlm_files;
 
 use std::fmt;
 use std::time::Duration;
@@ -9,6 +27,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use architecture::{Architecture, ImageInput, NetworkInput, VisionArchitecture};
+pub use loader::{DEMO, Inspected, fill, inspect, load};
+pub use smolvla_policy::SmolVlaPolicy;
 pub use tensor_source::{HostTensor, TensorSource};
 
 use crate::observation::Observation;

@@ -1,0 +1,170 @@
+//! One `.safetensors` file, memory-mapped: its header is read at once, a tensor only when it is asked for.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use half::{bf16, f16};
+use memmap2::Mmap;
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
+
+use super::{Error, header};
+use crate::policy::HostTensor;
+
+/// An open `.safetensors` file.
+#[derive(Debug)]
+pub struct TensorFile {
+    path: PathBuf,
+    bytes: Mmap,
+    /// Where the values begin, after the header.
+    start: usize,
+    tensors: BTreeMap<String, TensorInfo>,
+}
+
+impl TensorFile {
+    /// Maps a file and reads its header.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is no complete safetensors file; the message says what it is instead.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let unreadable = |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let damaged = |why: String| Error::Damaged {
+            path: path.to_owned(),
+            why,
+        };
+        if let Some(why) = header::complaint(path).map_err(unreadable)? {
+            return Err(damaged(why));
+        }
+        let file = File::open(path).map_err(unreadable)?;
+        let bytes = map(&file).map_err(unreadable)?;
+        let size = bytes
+            .first_chunk::<8>()
+            .map_or(0, |size| u64::from_le_bytes(*size) as usize);
+        let metadata: Metadata = serde_json::from_slice(&bytes[8..8 + size])
+            .map_err(|err| damaged(format!("has a header that makes no sense: {err}")))?;
+        let start = 8 + size;
+        let short =
+            header::truncation(start as u64, metadata.data_len() as u64, bytes.len() as u64);
+        if let Some(why) = short {
+            return Err(damaged(why));
+        }
+        let tensors = metadata.tensors();
+        Ok(Self {
+            path: path.to_owned(),
+            start,
+            tensors: tensors.into_iter().map(|(k, v)| (k, v.clone())).collect(),
+            bytes,
+        })
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Names in the file, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// Shape of a tensor, outermost first.
+    pub fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.get(name).map(|info| info.shape.as_slice())
+    }
+
+    /// Reads one tensor of any of the three float types, widened to f32 exactly.
+    ///
+    /// # Errors
+    /// There is no such tensor, or it does not hold floats.
+    pub fn read(&self, name: &str) -> Result<HostTensor, Error> {
+        let bad = |why: String| Error::Tensor {
+            path: self.path.clone(),
+            name: name.to_owned(),
+            why,
+        };
+        let info = self
+            .tensors
+            .get(name)
+            .ok_or_else(|| bad("is not in the file".into()))?;
+        let (from, to) = info.data_offsets;
+        let bytes = &self.bytes[self.start + from..self.start + to];
+        let values = widen(info.dtype, bytes).ok_or_else(|| {
+            bad(format!(
+                "has type {}; BF16, F16 and F32 are read",
+                info.dtype
+            ))
+        })?;
+        Ok(HostTensor {
+            shape: info.shape.clone(),
+            values,
+        })
+    }
+}
+
+/// Little-endian floats as f32, or `None` for another type.
+fn widen(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
+    let halves = || bytes.as_chunks::<2>().0.iter();
+    match dtype {
+        Dtype::F32 => {
+            let (words, _) = bytes.as_chunks::<4>();
+            Some(words.iter().map(|w| f32::from_le_bytes(*w)).collect())
+        }
+        Dtype::BF16 => Some(halves().map(|h| bf16::from_le_bytes(*h).to_f32()).collect()),
+        Dtype::F16 => Some(halves().map(|h| f16::from_le_bytes(*h).to_f32()).collect()),
+        _ => None,
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a checkpoint is a gigabyte; mapping it is what keeps memory at the size of one tensor"
+)]
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the map is read-only and private to this process. What the type system cannot promise is that no other
+    // program shortens the file while it is mapped (reading past the end would then end this process); checkpoints are
+    // replaced by rename, here and by the hub's cache, never rewritten in place.
+    unsafe { Mmap::map(file) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_precision_widens_exactly() {
+        let one = bf16::from_f32(-1.5).to_le_bytes();
+        assert_eq!(widen(Dtype::BF16, &one), Some(vec![-1.5]));
+        let two = f16::from_f32(0.25).to_le_bytes();
+        assert_eq!(widen(Dtype::F16, &two), Some(vec![0.25]));
+        assert_eq!(widen(Dtype::I64, &[0; 8]), None);
+    }
+
+    #[test]
+    fn a_cut_file_and_a_missing_one_say_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.safetensors");
+        assert!(matches!(TensorFile::open(&path), Err(Error::Read { .. })));
+
+        let golden = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/golden/tiny_c/checkpoint/model.safetensors"
+        );
+        let whole = std::fs::read(golden).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
+        let words = TensorFile::open(&path).unwrap_err().to_string();
+        assert!(words.contains("cut off"), "{words}");
+        assert!(words.contains("model.safetensors"), "{words}");
+
+        let mut header = whole.clone();
+        header[9] = b'!';
+        std::fs::write(&path, &header).unwrap();
+        assert!(matches!(
+            TensorFile::open(&path),
+            Err(Error::Damaged { .. })
+        ));
+    }
+}

@@ -1,0 +1,247 @@
+//! Lays out what the VLM reads before it acts: pictures, words, state. Only tokens that count are laid out.
+
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::SmolVla;
+use super::error::{NetworkError, Result};
+use super::trace::Trace;
+use super::vision::Pictures;
+use crate::policy::{Architecture, NetworkInput};
+
+/// The embedded prefix of a batch.
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    /// `[batch, longest, hidden]`; a shorter sample is padded with zeros on the right.
+    pub(super) embs: Tensor<3>,
+    /// Tokens that count in each sample. The last one is the state.
+    pub(super) lengths: Vec<usize>,
+}
+
+impl Prefix {
+    /// Tokens that count in each sample.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+}
+
+/// Where each token of a sample comes from: rows of one table that holds features, host rows and states.
+struct Layout {
+    /// Embedded words and marks, `[rows, hidden]`.
+    host_rows: Vec<f32>,
+    /// One list a sample.
+    sources: Vec<Vec<Source>>,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Feature(usize),
+    Host(usize),
+    State(usize),
+}
+
+/// Refuses an input that does not fit, before any tensor is made.
+pub(super) fn check_input(architecture: &Architecture, input: &NetworkInput) -> Result<()> {
+    let refuse = |what: String| Err(NetworkError::Input(what));
+    let batch = input.batch;
+    if batch == 0 || input.tokens.len() != batch {
+        return refuse(format!(
+            "{batch} samples, but {} prompts",
+            input.tokens.len()
+        ));
+    }
+    for (name, values, width) in [
+        ("state", &input.state, architecture.max_state_dim),
+        (
+            "noise",
+            &input.noise,
+            architecture.chunk_size * architecture.max_action_dim,
+        ),
+    ] {
+        if values.len() != batch * width {
+            return refuse(format!(
+                "{name} holds {} numbers, not {batch} x {width}",
+                values.len()
+            ));
+        }
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return refuse(format!("{name} element {at} is not a number"));
+        }
+    }
+    for (camera, image) in input.images.iter().enumerate() {
+        let size = 3 * image.height * image.width;
+        if image.present.len() != batch {
+            return refuse(format!(
+                "picture {camera} is said to be there for {} of {batch} samples",
+                image.present.len()
+            ));
+        }
+        if image.present.contains(&true) && image.pixels.len() != batch * size {
+            return refuse(format!(
+                "picture {camera} holds {} numbers, not {batch} x {size}",
+                image.pixels.len()
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl SmolVla {
+    /// The eyes' part of the prefix: tower and connector over every picture that is there, camera by camera and in each
+    /// camera sample by sample. `None` if there is no picture at all.
+    ///
+    /// # Shapes
+    /// `[pictures, tokens, hidden]`, not yet scaled by √hidden
+    ///
+    /// # Errors
+    /// A picture that cannot be cut into patches, or a device that fails.
+    pub fn embed_images(
+        &self,
+        input: &NetworkInput,
+        trace: &mut Trace,
+    ) -> Result<Option<Tensor<3>>> {
+        let mut parts = Vec::new();
+        for group in by_size(input) {
+            let x = self.vision_model.forward(&group, &self.device, trace)?;
+            let x = self.connector.forward(x)?;
+            trace.see(|| "vision.connector".into(), &x)?;
+            parts.push(x);
+        }
+        Ok(match parts.len() {
+            0 => None,
+            1 => parts.pop(),
+            _ => Some(Tensor::cat(parts, 0)),
+        })
+    }
+
+    /// Mirrors `embed_prefix` without its padding: `[image marks] image [mark] … words state`, per sample.
+    ///
+    /// # Errors
+    /// Token ids outside the vocabulary, or features that do not belong to `input`.
+    pub fn embed_prefix(
+        &self,
+        input: &NetworkInput,
+        features: Option<Tensor<3>>,
+    ) -> Result<Prefix> {
+        let (count, tokens) = features
+            .as_ref()
+            .map_or((0, 0), |x| (x.dims()[0], x.dims()[1]));
+        let present = input.images.iter().flat_map(|image| &image.present);
+        if present.filter(|&&there| there).count() != count {
+            return Err(NetworkError::Input(
+                "the features are not those of these pictures".into(),
+            ));
+        }
+        let layout = self.lay_out(input, tokens)?;
+        let lengths: Vec<usize> = layout.sources.iter().map(Vec::len).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let width = self.architecture.hidden_size;
+        let host_rows = layout.host_rows.len() / width;
+        let row_of = |source: &Source| match *source {
+            Source::Feature(i) => i,
+            Source::Host(i) => count * tokens + i,
+            Source::State(i) => count * tokens + host_rows + i,
+        };
+        let indices: Vec<i32> = layout
+            .sources
+            .iter()
+            .flat_map(|sample| {
+                let padding = std::iter::repeat_n(&Source::Host(0), longest - sample.len());
+                sample.iter().chain(padding)
+            })
+            .map(|source| row_of(source) as i32)
+            .collect();
+        let state = TensorData::new(
+            input.state.clone(),
+            [input.batch, 1, self.architecture.max_state_dim],
+        );
+        let state = self
+            .state_proj
+            .forward(Tensor::from_data(state, &self.device));
+        let words = TensorData::new(layout.host_rows, [host_rows, width]);
+        let mut table: Vec<Tensor<2>> = vec![
+            Tensor::from_data(words, &self.device),
+            state.reshape([input.batch, width]),
+        ];
+        if let Some(features) = features {
+            let scaled = features.mul_scalar((width as f64).sqrt());
+            table.insert(0, scaled.reshape([count * tokens, width]));
+        }
+        let indices = Tensor::<1, Int>::from_data(
+            TensorData::new(indices, [input.batch * longest]),
+            &self.device,
+        );
+        let embs = Tensor::cat(table, 0)
+            .select(0, indices)
+            .reshape([input.batch, longest, width]);
+        Ok(Prefix { embs, lengths })
+    }
+
+    fn lay_out(&self, input: &NetworkInput, tokens: usize) -> Result<Layout> {
+        let architecture = &self.architecture;
+        let width = architecture.hidden_size;
+        // Row 0 is the zero row that pads shorter samples; rows 1 and 2 are the image marks, unscaled like in the reference.
+        let mut host_rows = vec![0.0; width];
+        let marks = architecture.add_image_special_tokens;
+        if marks {
+            for mark in [
+                architecture.fake_image_token,
+                architecture.global_image_token,
+            ] {
+                self.embed_tokens.push(&mut host_rows, mark, 1.0)?;
+            }
+        }
+        let mut sources = vec![Vec::new(); input.batch];
+        let mut picture = 0;
+        for image in &input.images {
+            for (sample, &there) in sources.iter_mut().zip(&image.present) {
+                // The marks stay even where the picture is missing: the reference gives them a mask of their own.
+                if marks {
+                    sample.extend([Source::Host(1), Source::Host(2)]);
+                }
+                if there {
+                    sample.extend((0..tokens).map(|at| Source::Feature(picture * tokens + at)));
+                    picture += 1;
+                }
+                if marks {
+                    sample.push(Source::Host(1));
+                }
+            }
+        }
+        let scale = (width as f64).sqrt() as f32;
+        for (i, (sample, prompt)) in sources.iter_mut().zip(&input.tokens).enumerate() {
+            for &token in prompt {
+                sample.push(Source::Host(host_rows.len() / width));
+                self.embed_tokens.push(&mut host_rows, token, scale)?;
+            }
+            sample.push(Source::State(i));
+        }
+        Ok(Layout { host_rows, sources })
+    }
+}
+
+/// The pictures that are there, in order, in groups of equal size (normally one).
+fn by_size(input: &NetworkInput) -> Vec<Pictures<'_>> {
+    let mut groups: Vec<Pictures<'_>> = Vec::new();
+    for image in &input.images {
+        let size = 3 * image.height * image.width;
+        for (sample, _) in image
+            .present
+            .iter()
+            .enumerate()
+            .filter(|(_, there)| **there)
+        {
+            let pixels = &image.pixels[sample * size..(sample + 1) * size];
+            match groups.last_mut() {
+                Some(group) if (group.height, group.width) == (image.height, image.width) => {
+                    group.pixels.push(pixels);
+                }
+                _ => groups.push(Pictures {
+                    height: image.height,
+                    width: image.width,
+                    pixels: vec![pixels],
+                }),
+            }
+        }
+    }
+    groups
+}

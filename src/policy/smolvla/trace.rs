@@ -1,0 +1,86 @@
+//! Lets a test look at every stage of the network, by the names of the reference tensors, at no cost when nobody looks.
+
+use burn::tensor::Tensor;
+
+use super::error::{NetworkError, Result};
+
+/// One intermediate tensor, copied to the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// For example `prefill.k.3` or `denoise.0.v_t`.
+    pub name: String,
+    /// Sizes, outermost first.
+    pub shape: Vec<usize>,
+    /// Row-major values.
+    pub values: Vec<f32>,
+}
+
+/// Collects stages, or nothing.
+#[derive(Debug, Default)]
+pub struct Trace {
+    stages: Option<Vec<Stage>>,
+}
+
+impl Trace {
+    /// A trace that costs nothing and keeps nothing: what a real run uses.
+    #[must_use]
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// A trace that copies every stage to the host, in the order of computation.
+    #[must_use]
+    pub fn on() -> Self {
+        Self {
+            stages: Some(Vec::new()),
+        }
+    }
+
+    /// Whether stages are kept, for callers that would compute something only to show it.
+    pub fn is_on(&self) -> bool {
+        self.stages.is_some()
+    }
+
+    /// What was seen.
+    #[must_use]
+    pub fn into_stages(self) -> Vec<Stage> {
+        self.stages.unwrap_or_default()
+    }
+
+    /// Copies `tensor` to the host if somebody looks.
+    ///
+    /// # Errors
+    /// The device could not give the values.
+    pub(super) fn see<const D: usize>(
+        &mut self,
+        name: impl FnOnce() -> String,
+        tensor: &Tensor<D>,
+    ) -> Result<()> {
+        if let Some(stages) = &mut self.stages {
+            let name = name();
+            let values = values_of(tensor.clone(), &name)?;
+            stages.push(Stage {
+                name,
+                shape: tensor.dims().to_vec(),
+                values,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Reads a tensor to the host and so waits for the device.
+pub(super) fn values_of<const D: usize>(tensor: Tensor<D>, stage: &str) -> Result<Vec<f32>> {
+    tensor
+        .try_into_vec_as::<f32>()
+        .map_err(|error| NetworkError::Device {
+            stage: stage.to_owned(),
+            reason: error.to_string(),
+        })
+}
+
+/// Waits until `tensor` is computed, by reading one value of it: a plain sync does not always wait.
+pub(super) fn wait_for<const D: usize>(tensor: &Tensor<D>, stage: &str) -> Result<()> {
+    let first = tensor.clone().slice([(); D].map(|()| 0..1));
+    values_of(first, stage).map(|_| ())
+}
