@@ -26,8 +26,10 @@ pub fn checkpoint(directory: &Path, tokenizer: Option<&Path>) -> Result<u64> {
         export::write_file(&directory.join(name), &bytes)?;
     }
     if let Some(tokenizer) = tokenizer {
-        std::fs::copy(tokenizer, directory.join("tokenizer.json"))
-            .with_context(|| format!("cannot copy {}", tokenizer.display()))?;
+        // Not `copy`: that would take over a write protection and fail the next time.
+        let bytes = std::fs::read(tokenizer)
+            .with_context(|| format!("cannot read {}", tokenizer.display()))?;
+        export::write_file(&directory.join("tokenizer.json"), &bytes)?;
     }
     let weights = directory.join("model.safetensors");
     let size = || std::fs::metadata(&weights).map_or(0, |meta| meta.len());
