@@ -139,6 +139,16 @@ fn a_release_on_its_way_cannot_undo_a_later_stop() {
     bench.presses = 1;
     bench.tick(vec![Command::Resume, Command::SetMode(Mode::Policy)]);
     assert!(bench.seen.stopped.is_some() && bench.seen.mode == Mode::Hold);
+    bench.tick(vec![Command::Resume]);
+    assert_eq!(bench.seen.stopped, None);
+    // Without an arm nobody confirms, and the release must still be the later of the two.
+    bench.absent = true;
+    bench.tick(vec![]);
+    bench.presses = 2;
+    bench.tick(vec![Command::Resume]);
+    assert!(bench.seen.stopped.is_some());
+    bench.tick(vec![Command::Resume]);
+    assert_eq!(bench.seen.stopped, None);
 }
 
 #[test]
