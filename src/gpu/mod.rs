@@ -1,1 +1,3 @@
 //! gpu
+
+pub mod shaders;
