@@ -76,11 +76,9 @@ fn every_state() {
         shoot(&name, snapshot, Draft::default(), Theme::Light);
     }
     for page in Page::ALL {
-        let draft = Draft {
-            page,
-            asks_to_release: true,
-            ..Draft::default()
-        };
+        let mut draft = Draft::default();
+        draft.page = page;
+        draft.asks_to_release = true;
         shoot(page.label(), fixture::running(3_000), draft, Theme::Dark);
     }
 }
