@@ -15,6 +15,9 @@ use crate::ui::theme::{DARK, LIGHT};
 /// A picture is never larger than this, pixels a side; beyond it, it is scaled up.
 const LARGEST: u32 = 2048;
 
+/// As many samples as a trail can have; beyond them nothing is drawn.
+const TRAIL_SAMPLES: usize = 300;
+
 /// What a picture was drawn from; equal stamps mean the same picture.
 #[derive(Clone, Debug, PartialEq)]
 struct Stamp {
@@ -139,6 +142,7 @@ fn stamp(snapshot: &Snapshot, orbit: Orbit, is_dark: bool) -> Stamp {
         .history
         .iter()
         .rev()
+        .take(TRAIL_SAMPLES)
         .find(|sample| sample.measured.max_abs_diff(snapshot.measured) > 0.2);
     Stamp {
         orbit,
