@@ -124,12 +124,11 @@ impl Window {
     }
 
     fn draw_scene(&mut self, is_dark: bool) {
-        match &mut self.scene {
-            Some(scene) => scene.draw(&self.snapshot, &mut self.draft.scene, is_dark),
-            None => {
-                let text = "no 3D: the window is not drawn through wgpu";
-                self.draft.scene.trouble = Some(text.to_owned());
-            }
+        if let Some(scene) = &mut self.scene {
+            scene.draw(&self.snapshot, &mut self.draft.scene, is_dark);
+        } else {
+            let text = "no 3D: the window is not drawn through wgpu";
+            self.draft.scene.trouble = Some(text.to_owned());
         }
     }
 }
