@@ -10,6 +10,8 @@ pub struct Feed {
     pub name: String,
     /// What fills it, for people: "HD Webcam (/dev/video0) 640x480 MJPEG", "image front.png", "simulated".
     pub source: String,
+    /// The same once it is open, with the mode that was settled on; see [`Feed::describe`].
+    pub opened: Latest<String>,
     /// The newest frame; its `captured_at` tells its age.
     pub frames: Latest<Frame>,
     /// How the camera is.
@@ -35,8 +37,16 @@ impl Feed {
         Self {
             name: name.into(),
             source: source.into(),
+            opened: Latest::new(),
             frames: Latest::new(),
             state,
         }
+    }
+
+    /// What fills it, as exactly as is known by now.
+    pub fn describe(&self) -> String {
+        self.opened
+            .get()
+            .map_or_else(|| self.source.clone(), |opened| (*opened).clone())
     }
 }

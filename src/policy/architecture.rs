@@ -74,7 +74,7 @@ pub struct NetworkInput {
     pub tokens: Vec<Vec<u32>>,
     /// Normalised and zero-padded, `[batch, max_state_dim]`.
     pub state: Vec<f32>,
-    /// x_1, `[batch, chunk_size, max_action_dim]`.
+    /// `x_1`, `[batch, chunk_size, max_action_dim]`.
     pub noise: Vec<f32>,
 }
 

@@ -87,7 +87,7 @@ impl Default for PredictOptions {
     }
 }
 
-/// The starting noise x_1 of the flow.
+/// The starting noise `x_1` of the flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Noise {
     /// A seeded standard normal draw.
