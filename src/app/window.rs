@@ -9,7 +9,7 @@ use eframe::egui::{self, Context, ViewportBuilder};
 
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
-use crate::ui::{self, Draft, LogLines, Preferences, cockpit_ui, theme};
+use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
 
 /// How often a hidden window looks at its log lines.
 const HIDDEN_PAUSE: Duration = Duration::from_millis(500);
@@ -64,6 +64,7 @@ pub struct Window {
     draft: Draft,
     /// The preferences as last applied and saved.
     applied: Preferences,
+    scene: Option<SceneTexture>,
     commands: Vec<Command>,
 }
 
@@ -73,11 +74,13 @@ impl Window {
         let draft = Draft::new(setup.preferences.clone());
         let applied = draft.preferences.clone();
         apply(&creation.egui_ctx, &applied);
+        let scene = creation.wgpu_render_state.clone().map(SceneTexture::new);
         Self {
             snapshot: setup.snapshots.get().unwrap_or_default(),
             setup,
             draft,
             applied,
+            scene,
             commands: Vec::new(),
         }
     }
@@ -119,6 +122,15 @@ impl Window {
             self.applied.clone_from(preferences);
         }
     }
+
+    fn draw_scene(&mut self, is_dark: bool) {
+        if let Some(scene) = &mut self.scene {
+            scene.draw(&self.snapshot, &mut self.draft.scene, is_dark);
+        } else {
+            let text = "no 3D: the window is not drawn through wgpu";
+            self.draft.scene.trouble = Some(text.to_owned());
+        }
+    }
 }
 
 fn apply(ctx: &Context, preferences: &Preferences) {
@@ -143,6 +155,7 @@ impl eframe::App for Window {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        self.draw_scene(ui.visuals().dark_mode);
         cockpit_ui(ui, &self.snapshot, &mut self.draft, &mut self.commands);
         let now = ui.input(|input| input.time);
         self.send(now);

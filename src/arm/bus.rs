@@ -359,8 +359,9 @@ impl Bus {
 
     fn transmit(&mut self, frame: &[u8]) -> Result<(), BusError> {
         self.counters.transactions += 1;
-        let sent = self.port.write_all(frame);
-        sent.and_then(|()| self.port.flush())
+        // No flush: some USB drivers poll for the end of transmission by the kernel's tick, which costs milliseconds.
+        self.port
+            .write_all(frame)
             .map_err(|error| BusError::Disconnected(error.to_string()))
     }
 
@@ -368,13 +369,14 @@ impl Bus {
         self.clock.now() + BYTE_TIME * bytes_on_wire as u32 + self.reply_timeout
     }
 
-    /// Waits for bytes until `deadline`; false when none came.
+    /// Waits for bytes until `deadline`; false when none came by then.
     fn receive(&mut self, deadline: Duration, into: &mut Vec<u8>) -> Result<bool, BusError> {
         let gone = |detail: &str| BusError::Disconnected(detail.to_owned());
         let mut chunk = [0; 256];
         loop {
             let remaining = deadline.saturating_sub(self.clock.now());
-            if remaining.is_zero() {
+            // On a busy machine it may be this thread that comes late; then the answers are there already.
+            if remaining.is_zero() && self.waiting()? == 0 {
                 return Ok(false);
             }
             self.port
@@ -400,5 +402,12 @@ impl Bus {
                 Err(error) => return Err(gone(&error.to_string())),
             }
         }
+    }
+
+    /// Bytes that have arrived and were not read yet.
+    fn waiting(&self) -> Result<u32, BusError> {
+        self.port
+            .bytes_to_read()
+            .map_err(|error| BusError::Disconnected(error.to_string()))
     }
 }

@@ -158,9 +158,7 @@ impl ErrorKind {
             Self::Echo => {
                 "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
             }
-            Self::Unfit(_) => {
-                "Put right what is listed, then connect again. Torque was not touched"
-            }
+            Self::Unfit(_) => "Put right what is listed, then try again. Torque was not touched",
             Self::TorqueOff => "Switch torque on",
             Self::TorqueLost(_) => {
                 "Support the arm. Check the power supply, its plugs and the alarms, then switch torque on again"

@@ -118,4 +118,17 @@ mod tests {
         assert!(error.to_string().contains("/nowhere/ttyACM9"), "{error}");
         assert!(list_ports().iter().all(|port| !port.path.is_empty()));
     }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_port_is_opened_for_one_program_only() {
+        use serialport::SerialPort as _;
+        let (_master, slave) = serialport::TTYPort::pair().unwrap();
+        let path = slave.name().unwrap();
+        drop(slave);
+        let port = open_port(&path).unwrap();
+        assert_eq!(port.baud_rate().unwrap(), BAUD_RATE);
+        let error = open_port(&path).err().unwrap();
+        assert_eq!(error.kind, ErrorKind::Busy, "{error}");
+    }
 }

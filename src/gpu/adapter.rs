@@ -25,7 +25,7 @@ pub enum AdapterKind {
     Virtual,
     /// wgpu cannot tell.
     Other,
-    /// Computes on the CPU (lavapipe, WARP, SwiftShader).
+    /// Computes on the CPU (lavapipe, WARP, `SwiftShader`).
     Software,
 }
 

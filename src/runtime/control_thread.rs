@@ -110,7 +110,7 @@ impl ControlThread {
         let incarnation = start.incarnation;
         let seat = self.seat.clone();
         let previous = self.policy.take();
-        match PolicyThread::start(start, seat, self.control.task(), previous) {
+        match PolicyThread::start(start, seat, self.control.warm_up(), previous) {
             Ok(policy) => self.policy = Some(policy),
             Err(error) => {
                 let event = PolicyEvent::Died(format!("its thread cannot be started: {error}"));

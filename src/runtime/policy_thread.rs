@@ -46,6 +46,13 @@ pub struct PolicySeat {
     pub cameras: usize,
 }
 
+/// What the first chunk is asked with, so that it costs what later ones cost.
+#[derive(Clone, Debug)]
+pub struct WarmUp {
+    pub task: String,
+    pub num_steps: usize,
+}
+
 /// The control thread's end of a policy thread. Dropping it ends the thread after what it is doing.
 pub struct PolicyThread {
     requests: Sender<ChunkRequest>,
@@ -61,7 +68,7 @@ impl PolicyThread {
     pub fn start(
         start: PolicyStart,
         seat: PolicySeat,
-        task: &str,
+        warm_up: WarmUp,
         previous: Option<Self>,
     ) -> io::Result<Self> {
         let (requests, asked) = bounded(1);
@@ -75,7 +82,7 @@ impl PolicyThread {
         let life = Life {
             start,
             seat,
-            task: task.to_owned(),
+            warm_up,
             asked,
             report,
         };
@@ -127,7 +134,7 @@ fn await_end(ended: &Receiver<()>, limit: Duration) -> bool {
 struct Life {
     start: PolicyStart,
     seat: PolicySeat,
-    task: String,
+    warm_up: WarmUp,
     asked: Receiver<ChunkRequest>,
     report: Sender<PolicyReport>,
 }
@@ -176,8 +183,12 @@ impl Life {
             fraction: None,
         });
         let began = self.seat.clock.now();
-        let observation = grey(policy.spec(), self.seat.cameras, &self.task);
-        policy.predict_action_chunk(&observation, &PredictOptions::default())?;
+        let observation = grey(policy.spec(), self.seat.cameras, &self.warm_up.task);
+        let options = PredictOptions {
+            num_steps: Some(self.warm_up.num_steps),
+            ..PredictOptions::default()
+        };
+        policy.predict_action_chunk(&observation, &options)?;
         Ok(self.seat.clock.now().saturating_sub(began))
     }
 
@@ -320,7 +331,11 @@ mod tests {
             clock: Clock::real(),
             cameras,
         };
-        PolicyThread::start(order, seat, "wave", previous).unwrap()
+        let warm_up = WarmUp {
+            task: "wave".to_owned(),
+            num_steps: 10,
+        };
+        PolicyThread::start(order, seat, warm_up, previous).unwrap()
     }
 
     fn request(id: u64, task: &str, state: usize) -> ChunkRequest {

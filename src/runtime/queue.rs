@@ -70,20 +70,9 @@ impl ActionQueue {
 
     /// The un-executed tail in the network's space for real-time chunking, `[steps][action_dim]`, first the action that
     /// is executed now.
-    ///
-    /// A tail shorter than `horizon` is continued by its last action. Zeros would be the mean pose of the data set, and
-    /// the guidance would pull the arm there (reported against LeRobot, PR 4454).
-    pub fn left_over(&self, horizon: usize) -> Vec<Vec<f32>> {
-        let mut rows: Vec<Vec<f32>> = self
-            .planned
-            .iter()
-            .map(|step| step.normalized.clone())
-            .take_while(|row| !row.is_empty())
-            .collect();
-        if let Some(last) = rows.last().cloned() {
-            rows.resize(rows.len().max(horizon), last);
-        }
-        rows
+    pub fn left_over(&self) -> Vec<Vec<f32>> {
+        let rows = self.planned.iter().map(|step| step.normalized.clone());
+        rows.take_while(|row| !row.is_empty()).collect()
     }
 
     /// The plan in robot units.
@@ -176,11 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn a_short_left_over_goes_on_with_its_last_action() {
-        let tail = queue(&[100.0, 200.0]).left_over(4);
-        assert_eq!(tail, vec![vec![1.0], vec![2.0], vec![2.0], vec![2.0]]);
-        assert_eq!(queue(&[100.0; 9]).left_over(4).len(), 9);
-        assert!(ActionQueue::default().left_over(4).is_empty());
+    fn the_left_over_begins_with_the_next_action() {
+        let mut queue = queue(&[100.0, 200.0, 300.0]);
+        assert!(queue.pop().is_some());
+        assert_eq!(queue.left_over(), [[2.0], [3.0]]);
+        assert!(ActionQueue::default().left_over().is_empty());
     }
 
     #[test]
@@ -226,7 +215,7 @@ mod tests {
         let mut queue = ActionQueue::default();
         queue.replace(planned_from_chunk(&chunk, 0, 3));
         for (call, wanted) in selected[..3].iter().enumerate() {
-            assert_eq!(&queue.left_over(0)[0], wanted, "call {call}");
+            assert_eq!(&queue.left_over()[0], wanted, "call {call}");
             assert!(queue.pop().is_some());
         }
         assert_eq!(queue.len(), 0);

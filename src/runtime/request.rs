@@ -103,13 +103,15 @@ pub fn guidance(
         return None;
     }
     let ticks = (latency.as_secs_f64() * f64::from(knobs.fps)).round() as usize;
-    Some(RtcGuidance {
+    let guidance = RtcGuidance {
         left_over,
         inference_delay: ticks.min(queued),
         execution_horizon: knobs.rtc.execution_horizon,
         max_guidance_weight: knobs.rtc.max_guidance_weight,
         schedule: knobs.rtc.schedule,
-    })
+    };
+    // A tail shorter than the horizon goes on with its last action; this is the one place where that happens.
+    Some(guidance.extended())
 }
 
 #[cfg(test)]
@@ -162,6 +164,8 @@ mod tests {
         };
         assert_eq!(guide(30, 235).map(|rtc| rtc.inference_delay), Some(7));
         assert_eq!(guide(5, 900).map(|rtc| rtc.inference_delay), Some(5));
+        assert_eq!(guide(5, 900).map(|rtc| rtc.left_over.len()), Some(10));
+        assert_eq!(guide(30, 210).map(|rtc| rtc.left_over.len()), Some(30));
         assert_eq!(guide(0, 100), None);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 
+use crate::runtime::binding::{bind, camera_of};
 use crate::runtime::{Knobs, Snapshot, ViewBinding};
 
 /// Tasks that are remembered; the keys 1 to 9 reach them.
@@ -123,7 +124,7 @@ impl Settings {
 
     /// Takes over what a snapshot shows; true when that changed something worth saving.
     ///
-    /// With auto g the measured g is not a choice, and an unbound view is not one either: a camera may come later.
+    /// With auto g the measured g is not a choice, and a view whose camera is missing is not one either: it may come back.
     pub fn follow(&mut self, seen: &Snapshot) -> bool {
         let before = self.clone();
         let chosen_g = self.knobs.chunk_size_threshold;
@@ -134,14 +135,21 @@ impl Settings {
         if self.task != seen.task {
             self.remember_task(&seen.task);
         }
-        for binding in seen.views.iter().filter(|view| view.camera.is_some()) {
-            let view = binding.view.as_str();
-            crate::runtime::binding::bind(&mut self.views, view, binding.camera.clone());
+        for binding in &seen.views {
+            if binding.camera.is_some() || self.unbound(binding, seen) {
+                bind(&mut self.views, &binding.view, binding.camera.clone());
+            }
         }
         if !seen.policy_source.is_empty() {
             self.policy.clone_from(&seen.policy_source);
         }
         *self != before
+    }
+
+    /// Whether the operator took a camera away from a view: the one that is kept for it is still there.
+    fn unbound(&self, binding: &ViewBinding, seen: &Snapshot) -> bool {
+        let mut kept = self.views.iter().filter(|kept| kept.view == binding.view);
+        kept.any(|kept| camera_of(kept, &seen.cameras).is_some())
     }
 
     fn remember_task(&mut self, task: &str) {
@@ -162,7 +170,7 @@ fn at(path: &Path, source: io::Error) -> SettingsError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::Scheduling;
+    use crate::runtime::{CameraStatus, CameraView, Scheduling};
 
     #[test]
     fn settings_survive_and_old_files_get_defaults_for_what_they_lack() {
@@ -220,6 +228,16 @@ mod tests {
         );
         seen.knobs.chunk_size_threshold = 0.32;
         assert!(!settings.follow(&seen), "nothing was chosen");
+        seen.cameras = vec![CameraView {
+            name: "front".to_owned(),
+            source: String::new(),
+            frame: None,
+            age: None,
+            rate_hz: 0.0,
+            status: CameraStatus::Live,
+        }];
+        assert!(settings.follow(&seen), "taken away while it is there");
+        assert_eq!(settings.views[0].camera, None);
         for n in 0..20 {
             seen.task = format!("task {n}");
             assert!(settings.follow(&seen));

@@ -195,6 +195,12 @@ impl Supervisor {
         self.in_flight.as_ref()
     }
 
+    /// The number of Euler steps changes: answers may take longer by their ratio before they count as hung.
+    pub fn slows_by(&mut self, steps: usize, new_steps: usize) {
+        let ratio = new_steps.div_ceil(steps.max(1)).clamp(1, 50);
+        self.slowest = self.slowest.saturating_mul(ratio as u32);
+    }
+
     /// How long the request under way has been, when that is too long.
     pub fn hung(&self, now: Duration) -> Option<Duration> {
         let waited = now.saturating_sub(self.in_flight?.at);
@@ -315,6 +321,10 @@ mod tests {
         supervisor.asked(request(2, Duration::ZERO));
         assert_eq!(supervisor.hung(16_000 * MS), None);
         assert!(supervisor.hung(16_001 * MS).is_some());
+        supervisor.slows_by(10, 5);
+        assert!(supervisor.hung(16_001 * MS).is_some());
+        supervisor.slows_by(10, 30);
+        assert!(supervisor.hung(48_000 * MS).is_none());
     }
 
     #[test]

@@ -5,138 +5,15 @@
 //! along +X at a height of 0.23 m, so that one can read off which plate meets which servo. [`arm_mesh`] moves each part into
 //! the frame of its link.
 
-use glam::{Affine3A, Quat, Vec2, Vec3, vec2, vec3};
+use glam::{Quat, Vec3, vec2, vec3};
 
 use crate::kinematics::{JAW_PLANE_ROLL, Link, Pose, forward};
+use crate::scene::bench::{Along, Bench, Detail};
 use crate::scene::look::Material;
-use crate::scene::solid::{Mesh, Place, hull, rectangle};
+use crate::scene::solid::{Mesh, rectangle};
 
 /// Half thickness of the printed plates, metres.
 const WALL: f32 = 0.0026;
-/// How far printed edges are broken.
-const EDGE: f32 = 0.0009;
-/// Half width from the arm's middle plane to the fork plates.
-const FORK: f32 = 0.0238;
-/// Edges in half a turn of a round part.
-const ARC: usize = 7;
-
-/// The direction through a plate or along a shaft.
-#[derive(Clone, Copy)]
-enum Along {
-    X,
-    Y,
-    Z,
-}
-
-impl Along {
-    /// Turns the solid's Z to this direction; the outline's plane becomes (Y, Z), (X, Z) or (X, Y).
-    fn turn(self) -> Quat {
-        use std::f32::consts::FRAC_PI_2;
-        match self {
-            Self::X => Quat::from_mat3(&glam::mat3(Vec3::Y, Vec3::Z, Vec3::X)),
-            Self::Y => Quat::from_rotation_x(FRAC_PI_2),
-            Self::Z => Quat::IDENTITY,
-        }
-    }
-
-    fn unit(self) -> Vec3 {
-        match self {
-            Self::X => Vec3::X,
-            Self::Y => Vec3::Y,
-            Self::Z => Vec3::Z,
-        }
-    }
-}
-
-/// Puts parts of one link into the mesh.
-struct Bench<'a> {
-    mesh: &'a mut Mesh,
-    link: Link,
-    link_from_base: Affine3A,
-}
-
-impl Bench<'_> {
-    fn place(&self, material: Material, at: Vec3, turn: Quat) -> Place {
-        Place {
-            frame: self.link_from_base * Affine3A::from_rotation_translation(turn, at),
-            material: material as u32,
-            link: self.link as u32,
-        }
-    }
-
-    fn block(&mut self, material: Material, centre: [f32; 3], half: [f32; 3]) {
-        self.turned_block(material, centre, half, Quat::IDENTITY);
-    }
-
-    fn turned_block(&mut self, material: Material, centre: [f32; 3], half: [f32; 3], turn: Quat) {
-        let half = Vec3::from(half);
-        let place = self.place(material, Vec3::from(centre), turn);
-        let edge = (0.3 * half.min_element()).min(EDGE);
-        self.mesh.rounded_box(&place, half, edge);
-    }
-
-    /// A plate whose outline is wound around `circles`, in the two coordinates left over by `along`.
-    fn plate(&mut self, along: Along, level: f32, half: f32, circles: &[(Vec2, f32)]) {
-        self.plate_of(Material::Printed, along, level, half, circles);
-    }
-
-    fn plate_of(
-        &mut self,
-        material: Material,
-        along: Along,
-        level: f32,
-        half: f32,
-        circles: &[(Vec2, f32)],
-    ) {
-        let place = self.place(material, level * along.unit(), along.turn());
-        let edge = (0.4 * half).min(EDGE);
-        self.mesh.plate(&place, &hull(circles, ARC), half, edge);
-    }
-
-    /// The screws of a horn on a face that looks along `outwards`: four around a dark centre hole.
-    fn horn_screws(&mut self, face: Vec3, outwards: Vec3) {
-        let turn = Quat::from_rotation_arc(Vec3::Z, outwards);
-        let hole = self.place(Material::Dark, face, turn);
-        self.mesh.stud(&hole, 0.0036, 0.0004);
-        for k in 0..4 {
-            let angle = std::f32::consts::FRAC_PI_4 * (2 * k + 1) as f32;
-            let at = face + turn * (0.0072 * Vec2::from_angle(angle)).extend(0.0);
-            let screw = self.place(Material::Metal, at, turn);
-            self.mesh.stud(&screw, 0.0016, 0.0008);
-        }
-    }
-
-    /// An STS3215: a black case of three layers and a metal horn on either side of the shaft.
-    fn servo(&mut self, centre: [f32; 3], shaft: Along, body: Vec3) {
-        let centre = Vec3::from(centre);
-        let across = shaft.unit();
-        let thick = (Vec3::ONE - across - body.abs()).abs();
-        let half = 0.0227 * body.abs() + 0.0124 * thick;
-        let layer = |bench: &mut Self, offset: f32, height: f32, inset: f32| {
-            let middle = centre + offset * across;
-            let size = half - inset * (body.abs() + thick) + height * across;
-            bench.block(Material::Servo, middle.to_array(), size.to_array());
-        };
-        layer(self, 0.0, 0.0088, 0.0003);
-        layer(self, 0.0122, 0.0033, 0.0);
-        layer(self, -0.0122, 0.0033, 0.0);
-        let axis = centre - 0.0125 * body;
-        for side in [-1.0, 1.0] {
-            let place = self.place(Material::Metal, axis + side * 0.0176 * across, shaft.turn());
-            let disc = hull(&[(Vec2::ZERO, 0.0098)], ARC);
-            self.mesh.plate(&place, &disc, 0.0022, 0.0005);
-        }
-    }
-
-    /// Two plates that hold a horn from both sides, with their screws; `circles` in (X, Z), the first around the shaft.
-    fn fork(&mut self, circles: &[(Vec2, f32)]) {
-        for side in [-1.0, 1.0] {
-            self.plate(Along::Y, side * FORK, 0.0031, circles);
-            let face = vec3(circles[0].0.x, side * (FORK + 0.0031), circles[0].0.y);
-            self.horn_screws(face, side * Vec3::Y);
-        }
-    }
-}
 
 fn base(b: &mut Bench<'_>) {
     use Material::{Board, Dark, Metal, Printed};
@@ -418,12 +295,13 @@ fn moving_jaw(b: &mut Bench<'_>) {
 }
 
 /// All seven links in one mesh, each in its own frame.
-pub fn arm_mesh() -> Mesh {
+pub fn arm_mesh(detail: Detail) -> Mesh {
     let drawn: Pose = forward([0.0, 0.0, 0.0, 0.0, JAW_PLANE_ROLL, 0.0]);
     let mut mesh = Mesh::default();
     for link in Link::ALL {
         let mut bench = Bench {
             mesh: &mut mesh,
+            detail,
             link,
             link_from_base: drawn.link(link).inverse(),
         };
@@ -457,7 +335,7 @@ mod tests {
 
     #[test]
     fn every_link_is_about_as_large_as_the_official_part() {
-        let mesh = arm_mesh();
+        let mesh = arm_mesh(Detail::Fine);
         for (link, (centre, half)) in Link::ALL.into_iter().zip(OFFICIAL) {
             let (mut low, mut high) = (Vec3::MAX, Vec3::MIN);
             for vertex in &mesh.vertices {
@@ -482,8 +360,10 @@ mod tests {
 
     #[test]
     fn the_arm_is_light_enough_for_a_software_renderer() {
-        let mesh = arm_mesh();
+        let mesh = arm_mesh(Detail::Fine);
         assert!(mesh.triangles() < 12_000, "{} triangles", mesh.triangles());
+        let shadow = arm_mesh(Detail::Coarse).triangles();
+        assert!(3 * shadow < mesh.triangles(), "{shadow} for shadows");
         assert!(
             mesh.indices
                 .iter()

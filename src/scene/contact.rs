@@ -55,7 +55,7 @@ impl ContactMap {
     }
 
     /// Lowest X and Y, and one over the side: `(xy - area.xy) * area.z` is 0 to 1 on the map.
-    pub fn area(&self) -> Vec4 {
+    pub fn area() -> Vec4 {
         CORNER.extend(1.0 / SIDE).extend(0.0)
     }
 
@@ -64,7 +64,7 @@ impl ContactMap {
         let last = CONTACT_SIZE as f32 - 1.0;
         let at = ((point - CORNER) / SIDE * CONTACT_SIZE as f32 - 0.5)
             .clamp(Vec2::ZERO, Vec2::splat(last - 1e-3));
-        let (x, y) = (at.x as usize, at.y as usize);
+        let (x, y) = (at.x as i32 as usize, at.y as i32 as usize);
         let (u, v) = (at.x - x as f32, at.y - y as f32);
         let value = |x: usize, y: usize| f32::from(self.0[y * CONTACT_SIZE + x]);
         let below = value(x, y) + u * (value(x + 1, y) - value(x, y));

@@ -47,7 +47,7 @@ impl Ribbon {
         Self {
             points,
             color,
-            width: 0.008,
+            width: 0.010,
             taper: [1.0, 0.35],
             opacity: [opacity, 0.35 * opacity],
         }
@@ -58,7 +58,7 @@ impl Ribbon {
         Self {
             points,
             color,
-            width: 0.006,
+            width: 0.007,
             taper: [0.1, 1.0],
             opacity: [0.0, opacity],
         }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use glam::camera::rh;
-use glam::{Affine3A, Mat4, Vec3, Vec4, vec3};
+use glam::{Mat4, Vec3, Vec4, vec3};
 
 use crate::kinematics::{Link, forward_robot};
 use crate::scene::contact::ContactMap;
@@ -93,7 +93,7 @@ impl Layout {
             color: Vec3::from(cube.color).extend(CUBE_GLOSS),
         });
         Self {
-            uniform: uniform(input, view, size, links, contact.area()),
+            uniform: uniform(input, view, size, &links),
             cubes: cubes.collect(),
             ribbons: input
                 .ribbons
@@ -116,8 +116,7 @@ fn uniform(
     input: &SceneInput<'_>,
     view: &View,
     [width, height]: [u32; 2],
-    links: [Mat4; POSE_COUNT],
-    contact_area: Vec4,
+    links: &[Mat4; POSE_COUNT],
 ) -> FrameUniform {
     let look = input.look;
     let colour = |rgb: [f32; 3], w: f32| Vec3::from(rgb).extend(w);
@@ -141,9 +140,9 @@ fn uniform(
         ghost: input
             .ghost
             .map_or(Vec4::ZERO, |ghost| colour(ghost.color, ghost.opacity)),
-        contact_area,
+        contact_area: ContactMap::area(),
         materials,
-        links,
+        links: *links,
     }
 }
 
@@ -193,11 +192,6 @@ fn band(ribbon: &Ribbon, eye: Vec3) -> Vec<RibbonVertex> {
         .collect()
 }
 
-/// `base_from_link` of the arm in this layout.
-pub fn arm_links(uniform: &FrameUniform) -> [Affine3A; 7] {
-    std::array::from_fn(|k| Affine3A::from_mat4(uniform.links[k]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +209,7 @@ mod tests {
         assert_eq!(band.len(), 2 * 12);
         assert_eq!(band[0].color[3], 0.8);
         let widths: Vec<f32> = band.iter().map(|v| v.position[1].abs()).collect();
-        assert!(widths.iter().all(|&w| w <= 0.004 + 1e-6));
+        assert!(widths.iter().all(|&w| w <= 0.5 * ribbon.width + 1e-6));
         assert!(super::band(&Ribbon::default(), Vec3::X).is_empty());
     }
 

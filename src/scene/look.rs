@@ -48,9 +48,9 @@ impl Look {
             grid: with_strength(srgb(0x9A9892), 0.28),
             background: srgb(0xF4F3F0),
             fade: [0.38, 0.95],
-            key: [0.70, 0.67, 0.61],
-            sky: [0.40, 0.42, 0.45],
-            ground: [0.24, 0.22, 0.20],
+            key: [0.80, 0.76, 0.69],
+            sky: [0.36, 0.38, 0.41],
+            ground: [0.22, 0.20, 0.18],
         }
     }
 
@@ -62,9 +62,9 @@ impl Look {
             grid: with_strength(srgb(0x8A9099), 0.22),
             background: srgb(0x16181B),
             fade: [0.30, 0.85],
-            key: [0.92, 0.86, 0.76],
-            sky: [0.22, 0.25, 0.30],
-            ground: [0.10, 0.09, 0.085],
+            key: [1.00, 0.93, 0.82],
+            sky: [0.22, 0.25, 0.31],
+            ground: [0.10, 0.095, 0.095],
         }
     }
 

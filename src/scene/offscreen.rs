@@ -1,8 +1,8 @@
 //! The renderer with a device of its own, whose pictures come back as bytes: for simulated cameras and for tests.
 
 use crate::scene::pipelines::Quality;
-use crate::scene::renderer::{Cost, Renderer, TARGET_FORMAT, texture};
-use crate::scene::{SceneInput, View};
+use crate::scene::renderer::{Cost, Renderer};
+use crate::scene::{Canvas, SceneInput, View};
 
 /// Rows of a copied texture begin at multiples of this many bytes.
 const ROW_ALIGNMENT: u32 = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT;
@@ -61,14 +61,7 @@ impl Offscreen {
                     wgpu::Limits::downlevel_defaults().using_resolution(adapter.limits()),
                 ..Default::default()
             }))?;
-        let target = texture(
-            &device,
-            "scene picture",
-            size,
-            TARGET_FORMAT,
-            1,
-            wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
-        );
+        let target = Canvas::texture(&device, size);
         let read_back = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("scene read back"),
             size: u64::from(row_bytes(size[0]) * size[1]),
@@ -89,6 +82,11 @@ impl Offscreen {
     /// The adapter's name and backend, for people.
     pub fn adapter_name(&self) -> String {
         format!("{} ({})", self.adapter.name, self.adapter.backend)
+    }
+
+    /// Width and height of its pictures.
+    pub fn size(&self) -> [u32; 2] {
+        self.size
     }
 
     /// Draws one picture and waits for it: RGB, 8 bits a channel, row-major.
@@ -170,4 +168,105 @@ fn adapter(fallback: bool) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
         force_fallback_adapter: fallback,
         ..Default::default()
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::joint::JointVec;
+    use crate::scene::{Cube, Edges, Ghost, Look, Orbit, Props, Ribbon, Software, srgb};
+    use glam::{Quat, Vec3};
+
+    const SIZE: [u32; 2] = [64, 64];
+    /// Mean difference of a display byte: edges are smoothed on one side only.
+    const ALIKE: f64 = 4.0;
+    /// Share of pixels that may differ plainly: those on edges.
+    const EDGES: f64 = 0.06;
+
+    fn props() -> Props {
+        let cube = |x, y, hex| Cube {
+            position: Vec3::new(x, y, 0.02),
+            orientation: Quat::from_rotation_z(0.4),
+            edge: 0.04,
+            color: srgb(hex),
+        };
+        Props {
+            cubes: vec![cube(0.27, 0.10, 0xC8_372D), cube(0.24, -0.12, 0x2F_6FD0)],
+        }
+    }
+
+    #[test]
+    fn gpu_and_cpu_draw_the_same_picture() {
+        let mut offscreen = match Offscreen::on_any(SIZE, Quality::FINE) {
+            Ok(offscreen) => offscreen,
+            // Nothing to compare with on a machine without any adapter; the software renderer has tests of its own.
+            Err(Error::NoAdapter(_)) => return,
+            Err(error) => panic!("{error}"),
+        };
+        let (props, view) = (props(), Orbit::default().view());
+        let path = (0..20).map(|k| Vec3::new(0.2 + 0.01 * k as f32, -0.1, 0.2));
+        let ribbons = [Ribbon {
+            width: 0.03,
+            ..Ribbon::plan(path.collect(), srgb(0x7A_4DF0), 0.9)
+        }];
+        for look in [Look::light(), Look::dark(), Look::camera()] {
+            let input = SceneInput {
+                joints: JointVec([12.0, -35.0, 30.0, 62.0, 0.0, 35.0]),
+                ghost: Some(Ghost {
+                    joints: JointVec([-30.0, 0.0, 10.0, 60.0, 0.0, 35.0]),
+                    color: srgb(0x7A_4DF0),
+                    opacity: 0.6,
+                }),
+                ribbons: &ribbons,
+                props: &props,
+                look: &look,
+            };
+            let (gpu, cost) = offscreen.draw(&input, &view).unwrap();
+            let cpu = Software::new(SIZE, Edges::Smooth).draw(&input, &view);
+            assert_eq!(gpu.len(), cpu.len());
+            let off = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b));
+            let mean = gpu.iter().zip(&cpu).map(off).sum::<f64>() / gpu.len() as f64;
+            let plainly = gpu.iter().zip(&cpu).filter(|p| off(*p) > 40.0).count();
+            assert!(mean < ALIKE, "the pictures differ by {mean:.2} on average");
+            let share = plainly as f64 / gpu.len() as f64;
+            assert!(share < EDGES, "{:.1} % differ plainly", 100.0 * share);
+            assert!(
+                cost.draw_calls <= 9 && cost.uploaded_bytes < 32_768,
+                "{cost:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_canvas_of_the_panel_shows_the_same_picture() {
+        let Ok(offscreen) = Offscreen::on_any(SIZE, Quality::QUICK) else {
+            return;
+        };
+        let (props, look) = (props(), Look::dark());
+        let input = SceneInput {
+            joints: JointVec([12.0, -35.0, 30.0, 62.0, 0.0, 35.0]),
+            ghost: None,
+            ribbons: &[],
+            props: &props,
+            look: &look,
+        };
+        let view = Orbit::default().view();
+        let mut canvas = Canvas::new(&offscreen.device, &offscreen.adapter);
+        canvas.draw(
+            &offscreen.device,
+            &offscreen.queue,
+            &offscreen.target,
+            &input,
+            &view,
+        );
+        offscreen.copy_back();
+        let shown = offscreen.read().unwrap();
+        let cpu = Software::new(SIZE, Edges::Smooth).draw(&input, &view);
+        let off: f64 = shown
+            .iter()
+            .zip(&cpu)
+            .map(|(a, b)| f64::from(a.abs_diff(*b)))
+            .sum();
+        assert!(off / (cpu.len() as f64) < ALIKE);
+    }
 }

@@ -45,6 +45,14 @@ impl Quality {
         shadow_size: 512,
         ..Self::QUICK
     };
+
+    /// What the 3D panel should ask of this adapter.
+    pub fn for_adapter(adapter: &wgpu::AdapterInfo) -> Self {
+        match adapter.device_type {
+            wgpu::DeviceType::Cpu => Self::SMOOTH,
+            _ => Self::FINE,
+        }
+    }
 }
 
 /// One pipeline for each kind of thing.

@@ -43,9 +43,8 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// Position and normal (not of unit length) at the middle of a pixel.
-    pub fn at(&self, column: usize, row: usize) -> (Vec3, Vec3) {
-        let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
+    /// Position and normal (not of unit length) at a point of the screen, pixels.
+    pub fn at(&self, pixel: Vec2) -> (Vec3, Vec3) {
         let [a, b, c] = self.corners;
         let u = (c - b).perp_dot(pixel - b) / self.area;
         let v = (a - c).perp_dot(pixel - c) / self.area;
@@ -165,36 +164,36 @@ impl Raster {
             }
         }
     }
+}
 
-    /// Calls `paint` with every pixel whose middle a triangle covers (whichever way it faces), its depth there, and the shares of
-    /// the three corners. Draws nothing itself. A triangle that passes the eye is left out.
-    pub fn cover(&self, clip: [Vec4; 3], mut paint: impl FnMut(usize, f32, Vec3)) {
-        if clip.iter().any(|p| p.z <= 0.0) {
-            return;
-        }
-        let size = vec2(self.width as f32, self.height as f32);
-        let [a, b, c] = clip.map(|p| pixel_from_clip(p.xyz() / p.w, size));
-        let depth = Vec3::from(clip.map(|p| p.z / p.w));
-        let inverse_w = Vec3::from(clip.map(|p| 1.0 / p.w));
-        let area = (c - b).perp_dot(a - b);
-        if area.abs() < 1e-6 {
-            return;
-        }
-        let (low, high) = (a.min(b).min(c), a.max(b).max(c));
-        for row in span(low.y, high.y, self.height) {
-            for column in span(low.x, high.x, self.width) {
-                let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
-                let u = (c - b).perp_dot(pixel - b) / area;
-                let v = (a - c).perp_dot(pixel - c) / area;
-                let flat = Vec3::new(u, v, 1.0 - u - v);
-                if flat.min_element() >= 0.0 {
-                    let share = flat * inverse_w;
-                    paint(
-                        row * self.width + column,
-                        depth.dot(flat),
-                        share / share.element_sum(),
-                    );
-                }
+/// Calls `paint` with the column and row of every pixel whose middle a triangle covers, whichever way it faces, its depth there, and
+/// the shares of the three corners. A triangle that passes the eye is left out.
+pub fn cover(
+    [width, height]: [u32; 2],
+    clip: [Vec4; 3],
+    mut paint: impl FnMut([usize; 2], f32, Vec3),
+) {
+    if clip.iter().any(|p| p.z <= 0.0) {
+        return;
+    }
+    let size = vec2(width as f32, height as f32);
+    let [a, b, c] = clip.map(|p| pixel_from_clip(p.xyz() / p.w, size));
+    let depth = Vec3::from(clip.map(|p| p.z / p.w));
+    let inverse_w = Vec3::from(clip.map(|p| 1.0 / p.w));
+    let area = (c - b).perp_dot(a - b);
+    if area.abs() < 1e-6 {
+        return;
+    }
+    let (low, high) = (a.min(b).min(c), a.max(b).max(c));
+    for row in span(low.y, high.y, height as usize) {
+        for column in span(low.x, high.x, width as usize) {
+            let pixel = vec2(column as f32 + 0.5, row as f32 + 0.5);
+            let u = (c - b).perp_dot(pixel - b) / area;
+            let v = (a - c).perp_dot(pixel - c) / area;
+            let flat = Vec3::new(u, v, 1.0 - u - v);
+            if flat.min_element() >= 0.0 {
+                let share = flat * inverse_w;
+                paint([column, row], depth.dot(flat), share / share.element_sum());
             }
         }
     }
@@ -211,13 +210,19 @@ fn span(low: f32, high: f32, count: usize) -> std::ops::Range<usize> {
 #[derive(Clone, Debug)]
 pub struct DepthMap {
     raster: Raster,
+    /// The nearest depth around each tile: most of the table is nowhere near a shadow.
+    tiles: Vec<f32>,
 }
+
+/// Side of a tile of [`DepthMap`], texels.
+const TILE: usize = 16;
 
 impl DepthMap {
     /// A square map of this side.
     pub fn new(side: u32) -> Self {
         Self {
             raster: Raster::new([side, side]),
+            tiles: Vec::new(),
         }
     }
 
@@ -233,6 +238,22 @@ impl DepthMap {
             self.raster
                 .add([&points[0], &points[1], &points[2]], Vec4::ZERO);
         }
+        self.fill_tiles();
+    }
+
+    fn fill_tiles(&mut self) {
+        let (side, depth) = (self.raster.width, &self.raster.depth);
+        let per_side = side.div_ceil(TILE);
+        self.tiles = vec![1.0; per_side * per_side];
+        for (k, nearest) in self.tiles.iter_mut().enumerate() {
+            let (left, top) = (k % per_side * TILE, k / per_side * TILE);
+            // Three texels are looked at from the tile's last one on.
+            let columns = left..(left + TILE + 2).min(side);
+            for row in top..(top + TILE + 2).min(side) {
+                let line = &depth[row * side + columns.start..row * side + columns.end];
+                *nearest = line.iter().copied().fold(*nearest, f32::min);
+            }
+        }
     }
 
     /// The share of the texels around `at` (0 to 1) that see at least as far as `depth`, weighted smoothly.
@@ -241,6 +262,10 @@ impl DepthMap {
         let (column, across) = soft_weights(at.x * side as f32);
         let (row, downwards) = soft_weights(at.y * side as f32);
         let (column, row) = (column.min(side - 3), row.min(side - 3));
+        let tile = row / TILE * side.div_ceil(TILE) + column / TILE;
+        if self.tiles.get(tile).is_none_or(|&nearest| depth <= nearest) {
+            return 1.0;
+        }
         let mut share = 0.0;
         for (k, weight) in downwards.into_iter().enumerate() {
             let first = (row + k) * side + column;
@@ -285,7 +310,7 @@ mod tests {
         assert!(raster.owner.iter().all(|&id| id != NOBODY));
         assert_eq!(raster.owner[7 * 8], 0, "bottom left is near");
         assert_eq!(raster.owner[7], 1, "top right is far");
-        let (position, _) = raster.triangles[1].at(4, 4);
+        let (position, _) = raster.triangles[1].at(vec2(4.5, 4.5));
         assert!((position.x - 0.125).abs() < 1e-5 && (position.y + 0.125).abs() < 1e-5);
     }
 

@@ -4,6 +4,7 @@ use bytemuck::{Pod, bytes_of, cast_slice};
 use wgpu::util::DeviceExt as _;
 
 use crate::scene::arm_model::arm_mesh;
+use crate::scene::bench::Detail;
 use crate::scene::contact::CONTACT_SIZE;
 use crate::scene::layout::{FrameUniform, Layout};
 use crate::scene::look::encoded;
@@ -27,6 +28,8 @@ pub struct Renderer {
     pipelines: Pipelines,
     quality: Quality,
     arm: MeshBuffers,
+    /// The arm as its shadow needs it.
+    caster: MeshBuffers,
     cube: MeshBuffers,
     frame: wgpu::Buffer,
     frame_group: wgpu::BindGroup,
@@ -80,7 +83,8 @@ impl Renderer {
         );
         Self {
             map_group: map_group(device, &pipelines, &shadow, &contact),
-            arm: MeshBuffers::new(device, "arm", &arm_mesh()),
+            arm: MeshBuffers::new(device, "arm", &arm_mesh(Detail::Fine)),
+            caster: MeshBuffers::new(device, "arm shadow", &arm_mesh(Detail::Coarse)),
             cube: MeshBuffers::new(device, "cube", &unit_cube()),
             pipelines,
             quality,
@@ -155,7 +159,7 @@ impl Renderer {
         });
         pass.set_bind_group(0, &self.frame_group, &[]);
         pass.set_pipeline(&self.pipelines.arm_shadow);
-        self.arm.draw(&mut pass, 0..1, cost);
+        self.caster.draw(&mut pass, 0..1, cost);
         pass.set_pipeline(&self.pipelines.cube_shadow);
         self.draw_cubes(&mut pass, layout, cost);
     }

@@ -1,14 +1,16 @@
 //! The same picture without a GPU: a small rasteriser for machines that have no adapter, and for tests. Deterministic.
 
-use glam::{Mat4, Vec3, Vec4, Vec4Swizzles as _};
+use glam::{Mat4, Vec2, Vec3, Vec4, Vec4Swizzles as _, vec2};
 
 use crate::kinematics::Link;
 use crate::scene::arm_model::arm_mesh;
+use crate::scene::bench::Detail;
 use crate::scene::layout::{Layout, RibbonVertex};
 use crate::scene::look::encoded;
-use crate::scene::raster::{DepthMap, NOBODY, Point, Raster};
-use crate::scene::shading::{GHOST_BEHIND, HIDDEN_RIBBON, Light, Rays, TableLight, ribbon_share};
+use crate::scene::raster::{DepthMap, NOBODY, Point, Raster, cover};
+use crate::scene::shading::{GHOST_BEHIND, HIDDEN_RIBBON, Light, ribbon_share};
 use crate::scene::solid::{Mesh, unit_cube};
+use crate::scene::tabletop::{Rays, TableLight, table_row};
 use crate::scene::{SceneInput, View};
 
 /// Side of the shadow map, texels: about 4 mm each.
@@ -16,10 +18,23 @@ const SHADOW_SIZE: u32 = 256;
 /// Steps of the table that turns linear light into display bytes.
 const DISPLAY_STEPS: usize = 4096;
 
+/// How edges are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edges {
+    /// One sample a pixel: quick, with steps.
+    Stepped,
+    /// Four samples a pixel: for the eye.
+    Smooth,
+}
+
 /// A picture being drawn on the CPU.
 pub struct Software {
     size: [u32; 2],
+    /// Samples along each side of a pixel.
+    side: usize,
     arm: Mesh,
+    /// The arm as its shadow needs it.
+    caster: Mesh,
     cube: Mesh,
     raster: Raster,
     shadow: DepthMap,
@@ -32,19 +47,30 @@ pub struct Software {
 
 impl Software {
     /// For pictures of `[width, height]` pixels.
-    pub fn new(size: [u32; 2]) -> Self {
+    pub fn new(size: [u32; 2], edges: Edges) -> Self {
+        let side = match edges {
+            Edges::Stepped => 1,
+            Edges::Smooth => 2,
+        };
         let byte = |k: usize| 255.0 * encoded(k as f32 / (DISPLAY_STEPS - 1) as f32) + 0.5;
         Self {
             size,
-            arm: arm_mesh(),
+            side,
+            arm: arm_mesh(Detail::Fine),
+            caster: arm_mesh(Detail::Coarse),
             cube: unit_cube(),
-            raster: Raster::new(size),
+            raster: Raster::new(size.map(|pixels| side as u32 * pixels)),
             shadow: DepthMap::new(SHADOW_SIZE),
             table: TableLight::default(),
             shadowed: None,
             display: (0..DISPLAY_STEPS).map(|k| byte(k) as u8).collect(),
             points: Vec::new(),
         }
+    }
+
+    /// Width and height of its pictures.
+    pub fn size(&self) -> [u32; 2] {
+        self.size
     }
 
     /// Draws one picture: RGB, 8 bits a channel, row-major.
@@ -85,9 +111,9 @@ impl Software {
 
     /// The triangles that throw shadows, base frame.
     fn casters(&self, layout: &Layout) -> Vec<[Vec3; 3]> {
-        let mut triangles = Vec::with_capacity(self.arm.triangles());
+        let mut triangles = Vec::with_capacity(self.caster.triangles());
         let arm = &layout.uniform.links[..Link::ALL.len()];
-        collect(&self.arm, arm, &mut triangles);
+        collect(&self.caster, arm, &mut triangles);
         for cube in &layout.cubes {
             collect(&self.cube, &[cube.base_from_cube], &mut triangles);
         }
@@ -114,36 +140,65 @@ impl Software {
             shadow: &self.shadow,
         };
         let rays = Rays::new(layout, self.size);
-        let background = layout.uniform.background.xyz();
-        let mut rgb = Vec::with_capacity(3 * self.raster.owner.len());
-        for (k, &owner) in self.raster.owner.iter().enumerate() {
-            let (column, row) = (k % self.raster.width, k / self.raster.width);
-            let solid = self
-                .raster
-                .triangles
-                .get(owner as usize)
-                .and_then(|triangle| {
-                    let (position, normal) = triangle.at(column, row);
-                    let (color, gloss) = (triangle.color.xyz(), triangle.color.w);
-                    // What is below the table's surface is hidden by it.
-                    (position.z >= 0.0)
-                        .then(|| light.solid(color, gloss, position, normal.normalize_or_zero()))
-                });
-            let color = solid.unwrap_or_else(|| {
-                rays.on_table(column, row)
-                    .map_or(background, |position| light.table(&self.table, position))
-            });
-            rgb.extend(self.displayed(color));
+        let [width, height] = self.size.map(|pixels| pixels as usize);
+        let mut rgb = vec![0; 3 * width * height];
+        let mut table = vec![Vec3::ZERO; width];
+        for (row, bytes) in rgb.chunks_exact_mut(3 * width).enumerate() {
+            table_row(&layout.uniform, &self.table, &rays, row, &mut table);
+            for (column, pixel) in bytes.chunks_exact_mut(3).enumerate() {
+                pixel.copy_from_slice(&self.pixel(&light, [column, row], table[column]));
+            }
         }
         rgb
+    }
+
+    /// The samples of a pixel: their owners, and where they are in the raster.
+    fn samples(&self, [column, row]: [usize; 2]) -> impl Iterator<Item = (u32, Vec2)> {
+        let side = self.side;
+        (0..side * side).map(move |k| {
+            let at = [column * side + k % side, row * side + k / side];
+            let owner = self.raster.owner[at[1] * self.raster.width + at[0]];
+            (owner, vec2(at[0] as f32 + 0.5, at[1] as f32 + 0.5))
+        })
+    }
+
+    /// Display bytes of one pixel. A surface that fills it is worked out once; else each sample is.
+    fn pixel(&self, light: &Light<'_>, at: [usize; 2], table: Vec3) -> [u8; 3] {
+        let first = self.samples(at).next().map_or(NOBODY, |(owner, _)| owner);
+        if self.side == 1 || self.samples(at).all(|(owner, _)| owner == first) {
+            let middle = vec2(at[0] as f32 + 0.5, at[1] as f32 + 0.5) * self.side as f32;
+            return self.displayed(self.surface(light, first, middle, table));
+        }
+        let mut sum = [0_u16; 3];
+        for (owner, at) in self.samples(at) {
+            let bytes = self.displayed(self.surface(light, owner, at, table));
+            for (sum, byte) in sum.iter_mut().zip(bytes) {
+                *sum += u16::from(byte);
+            }
+        }
+        let count = (self.side * self.side) as u16;
+        sum.map(|sum| ((sum + count / 2) / count) as u8)
+    }
+
+    /// The linear colour of one point of the picture.
+    fn surface(&self, light: &Light<'_>, owner: u32, at: Vec2, table: Vec3) -> Vec3 {
+        let Some(triangle) = self.raster.triangles.get(owner as usize) else {
+            return table;
+        };
+        let (position, normal) = triangle.at(at);
+        // What is below the table's surface is hidden by it.
+        if position.z < 0.0 {
+            return table;
+        }
+        let (paint, gloss) = (triangle.color.xyz(), triangle.color.w);
+        light.solid(paint, gloss, position, normal.normalize_or_zero())
     }
 
     /// Display bytes of a linear colour.
     fn displayed(&self, color: Vec3) -> [u8; 3] {
         let last = (DISPLAY_STEPS - 1) as f32;
-        (color.clamp(Vec3::ZERO, Vec3::ONE) * last + 0.5)
-            .to_array()
-            .map(|step| self.display[step as usize])
+        let step = color.clamp(Vec3::ZERO, Vec3::ONE) * last + 0.5;
+        [step.x, step.y, step.z].map(|step| self.display[step as i32 as usize])
     }
 
     /// Draws the ribbons over the picture, faintly where something is in front of them.
@@ -152,8 +207,8 @@ impl Software {
             layout.uniform.clip_from_base * Vec3::from(vertex.position).extend(1.0)
         };
         for corners in layout.ribbons.as_chunks::<3>().0 {
-            let clips = [clip(&corners[0]), clip(&corners[1]), clip(&corners[2])];
-            self.raster.cover(clips, |k, z, share| {
+            let clips = corners.each_ref().map(clip);
+            cover(self.size, clips, |[column, row], z, share| {
                 let mix = |of: fn(&RibbonVertex) -> f32| {
                     share.dot(Vec3::from(corners.each_ref().map(of)))
                 };
@@ -163,11 +218,13 @@ impl Software {
                     mix(|v| v.color[1]),
                     mix(|v| v.color[2]),
                 );
-                let hidden = z >= self.raster.depth[k] || mix(|v| v.position[2]) < 0.0;
+                let sample = self.side * (row * self.raster.width + column);
+                let hidden = z >= self.raster.depth[sample] || mix(|v| v.position[2]) < 0.0;
                 let share = if hidden { HIDDEN_RIBBON as f32 } else { 1.0 };
                 let opacity = mix(|v| v.color[3]) * soft * share;
+                let first = 3 * (row * self.size[0] as usize + column);
                 blend(
-                    &mut rgb[3 * k..3 * k + 3],
+                    &mut rgb[first..first + 3],
                     self.displayed(dim * color),
                     opacity,
                 );
@@ -184,14 +241,24 @@ impl Software {
             layout,
             shadow: &self.shadow,
         };
-        for (k, &owner) in self.raster.owner.iter().enumerate() {
-            let Some(triangle) = self.raster.triangles.get(owner as usize) else {
-                continue;
-            };
-            let (position, normal) = triangle.at(k % self.raster.width, k / self.raster.width);
-            if position.z >= 0.0 {
-                let (color, opacity) = light.ghost(position, normal.normalize_or_zero());
-                blend(&mut rgb[3 * k..3 * k + 3], self.displayed(color), opacity);
+        let width = self.size[0] as usize;
+        let share = 1.0 / (self.side * self.side) as f32;
+        for (k, pixel) in rgb.chunks_exact_mut(3).enumerate() {
+            let mut over = Vec3::ZERO;
+            let mut opacity = 0.0;
+            for (owner, at) in self.samples([k % width, k / width]) {
+                let Some(triangle) = self.raster.triangles.get(owner as usize) else {
+                    continue;
+                };
+                let (position, normal) = triangle.at(at);
+                if position.z >= 0.0 {
+                    let (color, part) = light.ghost(position, normal.normalize_or_zero());
+                    over += share * part * color;
+                    opacity += share * part;
+                }
+            }
+            if opacity > 0.0 {
+                blend(pixel, self.displayed(over / opacity), opacity);
             }
         }
     }
@@ -258,7 +325,7 @@ mod tests {
             props: &props,
             look: &look,
         };
-        let mut software = Software::new(SIZE);
+        let mut software = Software::new(SIZE, Edges::Stepped);
         let rgb = software.draw(&input, &Orbit::default().view());
         assert_eq!(rgb, software.draw(&input, &Orbit::default().view()));
         assert!(
@@ -281,7 +348,7 @@ mod tests {
             look: &look,
         };
         let view = Orbit::default().view();
-        let mut software = Software::new(SIZE);
+        let mut software = Software::new(SIZE, Edges::Stepped);
         let bare = software.draw(&input, &view);
         let ribbon = [crate::scene::Ribbon {
             width: 0.02,
@@ -307,8 +374,8 @@ mod tests {
                 .filter(|(a, b)| a != b);
             let bluer = differs.clone().filter(|(a, b)| b[2] > a[2]).count();
             let count = differs.count();
-            assert!(count > 20 && count < 1200, "{count} pixels changed");
-            assert!(bluer > 15, "{bluer} of {count} became bluer");
+            assert!(count > 12 && count < 1200, "{count} pixels changed");
+            assert!(bluer > 8, "{bluer} of {count} became bluer");
         }
     }
 
@@ -328,7 +395,7 @@ mod tests {
             props: &props,
             look: &look,
         };
-        let rgb = Software::new(SIZE).draw(&input, &Orbit::default().view());
+        let rgb = Software::new(SIZE, Edges::Stepped).draw(&input, &Orbit::default().view());
         assert!(count(&rgb, |r, _, b| b > 110 && b > r.saturating_add(60)) > 4);
     }
 }

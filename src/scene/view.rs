@@ -90,13 +90,13 @@ impl Orbit {
     /// The orbit of a preset.
     pub fn preset(preset: Preset) -> Self {
         let (azimuth, elevation, distance) = match preset {
-            Preset::Corner => (-0.98, 0.40, 0.84),
+            Preset::Corner => (-0.98, 0.36, 0.76),
             Preset::Front => (0.0, 0.25, 0.95),
             Preset::Side => (-FRAC_PI_2, 0.12, 0.90),
             Preset::Top => (PI, ELEVATIONS.1, 1.0),
         };
         Self {
-            target: vec3(0.16, 0.0, 0.11),
+            target: vec3(0.16, 0.0, 0.10),
             distance,
             azimuth,
             elevation,

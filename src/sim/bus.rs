@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::arm::Calibration;
 use crate::arm::packet::{BROADCAST, Direction, Instruction, Packet, Parser, status_frame};
 use crate::arm::register::Register;
-use crate::arm::{COUNTS_PER_TURN, Calibration};
 use crate::joint::{Joint, JointVec};
 use crate::latest::Latest;
 use crate::sim::faults::{Fault, FaultScript};
@@ -180,6 +180,11 @@ impl SimBus {
         count
     }
 
+    /// How long the host is held up now; once.
+    pub fn stall(&mut self) -> Duration {
+        std::mem::take(&mut self.faults.stall)
+    }
+
     /// Bytes that have arrived and wait to be read.
     pub fn waiting(&self, now: Duration) -> usize {
         self.answers.iter().take_while(|(at, _)| *at <= now).count()
@@ -323,6 +328,7 @@ impl SimBus {
             Fault::Silent => self.faults.silent = true,
             Fault::Echo => self.faults.echo = true,
             Fault::Delay(by) => self.faults.delay = by,
+            Fault::Stall(time) => self.faults.stall = time,
             Fault::Supply(volts) => self.supply_volts = volts,
             Fault::Disconnect => self.faults.disconnected = true,
             Fault::DisconnectAfter(bytes) => self.faults.disconnect_after = Some(bytes),
@@ -389,5 +395,3 @@ fn collide(first: &[u8], second: &[u8]) -> Vec<u8> {
     let first = first.iter().chain(std::iter::repeat(&0xFF));
     first.zip(skewed).take(length).map(|(a, b)| a & b).collect()
 }
-
-const _: () = assert!(COUNTS_PER_TURN == 4096, "the wrap of the servo model");

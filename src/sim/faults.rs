@@ -19,6 +19,8 @@ pub enum Fault {
     Echo,
     /// Every answer comes so much later.
     Delay(Duration),
+    /// The host's thread is held up once for so long, after its next read.
+    Stall(Duration),
     /// A servo reports these status bits whatever its state.
     Alarms(u8, u8),
     /// A joint is blocked.
@@ -85,6 +87,7 @@ pub struct FaultScript {
     pub silent: bool,
     pub echo: bool,
     pub delay: Duration,
+    pub stall: Duration,
     pub disconnected: bool,
     pub disconnect_after: Option<usize>,
     next: VecDeque<(u64, Distortion)>,
@@ -223,7 +226,7 @@ impl Distortion {
 /// A fault that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no fault. Known: burst:N mute:ID mute:ID*TRANSACTIONS silent echo delay:MS alarms:ID=BITS stuck:ID kick:ID=COUNTS \
+    "`{0}` is no fault. Known: burst:N mute:ID mute:ID*TRANSACTIONS silent echo delay:MS stall:MS alarms:ID=BITS stuck:ID kick:ID=COUNTS \
      supply:VOLTS disconnect drop lose truncate:BYTES late:MS pos:ID=COUNTS offset:ID=COUNTS brownout:ID temperature:ID=C id:OLD=NEW poke:ID:ADDRESS=BYTE"
 )]
 pub struct UnknownFault(String);
@@ -256,6 +259,7 @@ fn parse(text: &str) -> Option<Fault> {
         "silent" => Some(Fault::Silent),
         "echo" => Some(Fault::Echo),
         "delay" => ms().map(Fault::Delay),
+        "stall" => ms().map(Fault::Stall),
         "alarms" => {
             pair().and_then(|(id, bits)| Some(Fault::Alarms(id.parse().ok()?, bits.parse().ok()?)))
         }

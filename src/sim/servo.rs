@@ -5,11 +5,11 @@
 
 mod motor;
 
-use crate::arm::MotorCalibration;
 use crate::arm::register::{Area, Encoded, RAM_START, Register};
+use crate::arm::{COUNTS_PER_TURN, MotorCalibration};
 
 /// Counts of a turn.
-const TURN: f64 = 4096.0;
+const TURN: f64 = COUNTS_PER_TURN as f64;
 /// Status bit of an overload.
 const OVERLOAD_ALARM: u8 = 0x20;
 

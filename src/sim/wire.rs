@@ -61,6 +61,9 @@ impl io::Read for SimPort {
             let (mut bus, now) = self.bus()?;
             let count = bus.deliver(buffer, now);
             if count > 0 || buffer.is_empty() {
+                let stall = bus.stall();
+                drop(bus);
+                self.clock.sleep_until(now + stall);
                 return Ok(count);
             }
             if now >= deadline {

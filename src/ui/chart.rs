@@ -242,10 +242,10 @@ impl Chart {
     pub fn bounds(&self, unit: &str) {
         let ink = self.tokens.faint;
         let place = self.rect.left_top() + Vec2::new(4.0, 2.0);
-        let top = format!("{:.0}{unit}", self.high);
+        let top = format!("{:.0}{unit}", self.high + 0.0);
         self.text(place, Align2::LEFT_TOP, top, ink);
         let place = self.rect.left_bottom() + Vec2::new(4.0, -2.0);
-        let bottom = format!("{:.0}{unit}", self.low);
+        let bottom = format!("{:.0}{unit}", self.low + 0.0);
         self.text(place, Align2::LEFT_BOTTOM, bottom, ink);
     }
 

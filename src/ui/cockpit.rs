@@ -1,6 +1,6 @@
 //! The whole window from one snapshot: fixed panels, because a cockpit is not rearranged by accident.
 
-use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, Stroke, Ui};
+use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, Stroke, Ui, UiBuilder};
 
 use crate::runtime::{Command, Mode, Snapshot};
 use crate::ui::camera_panel::camera_ui;
@@ -23,9 +23,9 @@ use crate::ui::task_panel::task_ui;
 use crate::ui::theme;
 use crate::ui::top_bar::{self, top_bar_ui};
 
-const CAMERAS_WIDTH: f32 = 220.0;
-const KNOBS_WIDTH: f32 = 296.0;
-const PLOTS_HEIGHT: f32 = 272.0;
+const CAMERAS_WIDTH: f32 = 224.0;
+const KNOBS_WIDTH: f32 = 312.0;
+const PLOTS_HEIGHT: f32 = 276.0;
 /// Share of the plots' height that the queue scope takes.
 const QUEUE_SHARE: f32 = 0.46;
 
@@ -78,26 +78,32 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
         .default_size(KNOBS_WIDTH)
         .size_range(250.0..=420.0)
         .frame(frame(ui, Margin::symmetric(10, 8)))
-        .show(ui, |ui| right_ui(ui, snapshot, draft, commands));
+        .show(ui, |ui| {
+            unmoved_ui(ui, |ui| right_ui(ui, snapshot, draft, commands));
+        });
     Panel::bottom("plots")
         .default_size(PLOTS_HEIGHT)
         .size_range(190.0..=520.0)
         .resizable(true)
         .frame(frame(ui, Margin::symmetric(10, 6)))
         .show(ui, |ui| {
-            let height = (ui.available_height() * QUEUE_SHARE - 38.0).max(40.0);
-            queue_ui(ui, snapshot, draft, commands, height);
-            joint_ui(ui, snapshot, draft, commands);
+            unmoved_ui(ui, |ui| {
+                let height = (ui.available_height() * QUEUE_SHARE - 38.0).max(40.0);
+                queue_ui(ui, snapshot, draft, commands, height);
+                joint_ui(ui, snapshot, draft, commands);
+            });
         });
     Panel::left("cameras")
         .default_size(CAMERAS_WIDTH)
         .size_range(150.0..=420.0)
         .frame(frame(ui, Margin::symmetric(10, 8)))
         .show(ui, |ui| {
-            ScrollArea::vertical()
-                .id_salt("cameras")
-                .auto_shrink(false)
-                .show(ui, |ui| camera_ui(ui, snapshot, draft, commands));
+            unmoved_ui(ui, |ui| {
+                ScrollArea::vertical()
+                    .id_salt("cameras")
+                    .auto_shrink(false)
+                    .show(ui, |ui| camera_ui(ui, snapshot, draft, commands));
+            });
         });
     CentralPanel::no_frame()
         .frame(frame(ui, Margin::symmetric(10, 8)))
@@ -107,6 +113,15 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
             notice_ui(ui, snapshot, draft, commands);
             scene_ui(ui, snapshot, draft, commands);
         });
+}
+
+/// Draws into exactly the space that the panel has: what is inside cannot push its border.
+fn unmoved_ui(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
+    let rect = ui.available_rect_before_wrap();
+    let mut inner = ui.new_child(UiBuilder::new().max_rect(rect));
+    inner.shrink_clip_rect(rect.expand(4.0));
+    add(&mut inner);
+    ui.advance_cursor_after_rect(rect);
 }
 
 /// The right column: the policy and its knobs, or the joints while a person drives; latency below both.

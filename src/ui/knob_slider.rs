@@ -32,7 +32,7 @@ pub struct KnobSlider<'a> {
     /// Why it cannot be turned now.
     pub obstacle: Option<&'a str>,
     pub hint: &'a str,
-    /// Values marked under the rail: the bound g_min.
+    /// A value marked under the rail: the bound of g.
     pub mark: Option<f64>,
 }
 

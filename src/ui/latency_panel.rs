@@ -88,18 +88,18 @@ pub fn latency_ui(
     bar_ui(ui, "p50", &stages, scale, |time| time.p50);
     bar_ui(ui, "p95", &stages, scale, |time| time.p95);
     ui.add_space(2.0);
-    row_ui(ui, None, "", ["p50", "p95"].map(str::to_owned), "");
+    row_ui(ui, None, "", &["p50", "p95"].map(str::to_owned), "");
     let swatches = theme::tokens(ui).stages;
     for (stage, swatch) in stages.iter().zip(swatches) {
         let numbers = [stage.time.p50, stage.time.p95].map(words::latency);
-        row_ui(ui, Some(swatch), stage.name, numbers, stage.hint);
+        row_ui(ui, Some(swatch), stage.name, &numbers, stage.hint);
     }
     let numbers = [latency.total.p50, latency.total.p95].map(words::latency);
     let hint = format!(
         "From request to arrival, over {}.",
         words::plural(latency.chunks as usize, "chunk")
     );
-    row_ui(ui, None, "total", numbers, &hint);
+    row_ui(ui, None, "total", &numbers, &hint);
 }
 
 fn bar_ui(
@@ -137,7 +137,7 @@ fn row_ui(
     ui: &mut Ui,
     swatch: Option<egui::Color32>,
     name: &str,
-    numbers: [String; 2],
+    numbers: &[String; 2],
     hint: &str,
 ) {
     let tokens = theme::tokens(ui);

@@ -39,10 +39,12 @@ pub fn log_ui(ui: &mut Ui, _snapshot: &Snapshot, draft: &mut Draft, _commands: &
         })
         .collect();
     if lines.is_empty() {
-        weak_ui(
-            ui,
-            "Nothing has been logged yet, or nothing passes the filter.",
-        );
+        let words = if draft.log.is_empty() {
+            "Nothing has been logged yet."
+        } else {
+            "No line holds these words."
+        };
+        weak_ui(ui, words);
         return;
     }
     ScrollArea::vertical()

@@ -72,10 +72,11 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
                     commands.push(Command::Acknowledge(fault.id));
                 }
                 let since = words::span(snapshot.now.saturating_sub(fault.since));
-                let mut remark = format!("since {since}");
-                if fault.count > 1 {
-                    remark.push_str(&format!(" · {} times", words::count(fault.count)));
-                }
+                let remark = if fault.count > 1 {
+                    format!("since {since} · {} times", words::count(fault.count))
+                } else {
+                    format!("since {since}")
+                };
                 weak_ui(ui, remark);
                 let (word, ink) = if fault.active {
                     ("fault", tokens.fault_text)

@@ -52,21 +52,17 @@ impl Pictures {
         self.uploads += 1;
         let size = [frame.width as usize, frame.height as usize];
         let image = ColorImage::from_rgb(size, &frame.rgb);
-        match known {
-            Some(picture) => {
-                picture.texture.set(image, TextureOptions::LINEAR);
-                picture.frame = stamp;
-            }
-            None => {
-                let texture =
-                    ctx.load_texture(format!("camera {name}"), image, TextureOptions::LINEAR);
-                let picture = Picture {
-                    frame: stamp,
-                    texture,
-                };
-                self.by_camera.insert(name.to_owned(), picture);
-            }
+        if let Some(picture) = known {
+            picture.texture.set(image, TextureOptions::LINEAR);
+            picture.frame = stamp;
+            return;
         }
+        let texture = ctx.load_texture(format!("camera {name}"), image, TextureOptions::LINEAR);
+        let picture = Picture {
+            frame: stamp,
+            texture,
+        };
+        self.by_camera.insert(name.to_owned(), picture);
     }
 }
 

@@ -120,12 +120,12 @@ fn progress_ui(ui: &mut Ui, progress: &LoadProgress) {
             std::cmp::Ordering::Equal => ("▶", tokens.text),
             std::cmp::Ordering::Greater => ("○", tokens.faint),
         };
-        let mut text = format!("{sign}  {stage}");
-        if Some(i) == now
-            && let Some(fraction) = progress.fraction
-        {
-            text.push_str(&format!("  {:.0} %", fraction * 100.0));
-        }
+        let text = match progress.fraction {
+            Some(fraction) if Some(i) == now => {
+                format!("{sign}  {stage}  {:.0} %", fraction * 100.0)
+            }
+            _ => format!("{sign}  {stage}"),
+        };
         ui.label(RichText::new(text).size(12.0).color(ink));
     }
     let bar = ProgressBar::new(progress.fraction.unwrap_or(0.0))

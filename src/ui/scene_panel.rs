@@ -2,95 +2,35 @@
 //! picture; whoever owns the GPU draws it between two frames.
 
 use egui::{
-    Align2, CornerRadius, CursorIcon, Image, PointerButton, Rect, Response, Sense, Stroke,
+    Align2, Color32, CornerRadius, CursorIcon, Image, PointerButton, Rect, Response, Sense, Stroke,
     StrokeKind, TextureId, Ui, Vec2,
 };
-use glam::Vec3;
 
 use crate::runtime::{Command, Snapshot};
+use crate::scene::{Orbit, Preset};
 use crate::ui::draft::Draft;
 use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
 
-/// How far the eye may go, metres.
-const DISTANCE: std::ops::RangeInclusive<f32> = 0.15..=2.5;
-/// Keeps the eye from standing on its head, radians.
-const PITCH: std::ops::RangeInclusive<f32> = -0.2..=1.55;
 /// Radians a point of dragging.
-const ORBIT_SPEED: f32 = 0.008;
-
-/// Where the eye stands: it looks at `target` from `distance` metres. Base frame: +X forward, +Y left, +Z up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Orbit {
-    pub target: Vec3,
-    /// About +Z from +X, radians.
-    pub yaw: f32,
-    /// Above the table, radians.
-    pub pitch: f32,
-    pub distance: f32,
-}
-
-impl Orbit {
-    /// Names of the presets, with their eyes.
-    pub const PRESETS: [(&'static str, Self); 4] = [
-        ("Free", Self::at(-0.75, 0.45, 0.85)),
-        ("Front", Self::at(0.0, 0.15, 0.85)),
-        ("Side", Self::at(-std::f32::consts::FRAC_PI_2, 0.1, 0.85)),
-        ("Top", Self::at(std::f32::consts::PI, 1.54, 0.85)),
-    ];
-
-    const fn at(yaw: f32, pitch: f32, distance: f32) -> Self {
-        Self {
-            target: Vec3::new(0.16, 0.0, 0.1),
-            yaw,
-            pitch,
-            distance,
-        }
-    }
-
-    /// The place of the eye, metres.
-    pub fn eye(&self) -> Vec3 {
-        let flat = self.pitch.cos();
-        let towards = Vec3::new(
-            self.yaw.cos() * flat,
-            self.yaw.sin() * flat,
-            self.pitch.sin(),
-        );
-        self.target + towards * self.distance
-    }
-
-    /// Turns about the target by a drag in points.
-    fn turn(&mut self, drag: Vec2) {
-        self.yaw = (self.yaw - drag.x * ORBIT_SPEED).rem_euclid(std::f32::consts::TAU);
-        self.pitch = (self.pitch + drag.y * ORBIT_SPEED).clamp(*PITCH.start(), *PITCH.end());
-    }
-
-    /// Moves eye and target across the picture by a drag in points of a picture `height` points high.
-    fn shift(&mut self, drag: Vec2, height: f32) {
-        let scale = self.distance / height.max(1.0);
-        let right = Vec3::new(-self.yaw.sin(), self.yaw.cos(), 0.0);
-        let up = right.cross((self.target - self.eye()).normalize_or_zero());
-        self.target += (-right * drag.x + up * drag.y) * scale;
-        self.target = self.target.clamp(Vec3::splat(-0.6), Vec3::splat(0.6));
-    }
-
-    /// Goes nearer or farther by a scroll in points.
-    fn approach(&mut self, scroll: f32) {
-        let distance = self.distance * (-scroll * 0.003).exp();
-        self.distance = distance.clamp(*DISTANCE.start(), *DISTANCE.end());
-    }
-}
-
-impl Default for Orbit {
-    fn default() -> Self {
-        Self::PRESETS[0].1
-    }
-}
+const TURN_SPEED: f32 = 0.008;
+/// Share of the way to a preset that is gone in a second's sixtieth.
+const GLIDE: f32 = 0.18;
+/// The eye has arrived when it is this close to the goal, metres.
+const ARRIVED: f32 = 0.002;
+const PRESETS: [(Preset, &str); 4] = [
+    (Preset::Corner, "Free"),
+    (Preset::Front, "Front"),
+    (Preset::Side, "Side"),
+    (Preset::Top, "Top"),
+];
 
 /// What the panel wants drawn and what has been drawn.
 #[derive(Clone, Debug, Default)]
 pub struct SceneDraft {
     pub orbit: Orbit,
+    /// The preset that the eye glides to.
+    pub goal: Option<Preset>,
     /// Size of the panel in the last frame, pixels; zero when the panel was not shown.
     pub wanted: [u32; 2],
     /// The picture, drawn by the owner of the GPU.
@@ -106,7 +46,8 @@ pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: 
     let (rect, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
     let pixels = rect.size() * ui.pixels_per_point();
     draft.scene.wanted = [pixels.x.round() as u32, pixels.y.round() as u32];
-    steer(ui, &response, &mut draft.scene.orbit);
+    steer(ui, &response, &mut draft.scene);
+    glide(ui, &mut draft.scene);
     let radius = CornerRadius::same(4);
     ui.painter().rect_filled(rect, radius, tokens.well);
     if let Some(texture) = draft.scene.texture {
@@ -123,52 +64,66 @@ pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: 
     let edge = Stroke::new(1.0, tokens.line);
     ui.painter()
         .rect_stroke(rect, radius, edge, StrokeKind::Inside);
-    presets_ui(ui, rect, &mut draft.scene.orbit);
+    presets_ui(ui, rect, &mut draft.scene);
     legend(ui, rect, snapshot);
 }
 
-fn steer(ui: &Ui, response: &Response, orbit: &mut Orbit) {
+fn steer(ui: &Ui, response: &Response, scene: &mut SceneDraft) {
     let is_shifted = ui.input(|input| input.modifiers.shift);
-    if response.dragged_by(PointerButton::Primary) && !is_shifted {
-        orbit.turn(response.drag_delta());
-    } else if response.dragged() {
-        orbit.shift(response.drag_delta(), response.rect.height());
+    let drag = response.drag_delta();
+    if response.dragged() && drag != Vec2::ZERO {
+        scene.goal = None;
+        if response.dragged_by(PointerButton::Primary) && !is_shifted {
+            scene.orbit.orbit(-drag.x * TURN_SPEED, drag.y * TURN_SPEED);
+        } else {
+            let share = drag / response.rect.height().max(1.0);
+            scene.orbit.pan(glam::vec2(share.x, share.y));
+        }
     }
     if response.contains_pointer() {
-        let (scroll, pinch) = ui.input(|input| (input.smooth_scroll_delta.y, input.zoom_delta()));
-        orbit.approach(scroll + pinch.ln() * 300.0);
-        ui.set_cursor_icon_over(response);
-    }
-    if response.double_clicked() {
-        *orbit = Orbit::default();
-    }
-}
-
-/// A hand over the picture, closed while it turns.
-trait CursorOver {
-    fn set_cursor_icon_over(&self, response: &Response);
-}
-
-impl CursorOver for Ui {
-    fn set_cursor_icon_over(&self, response: &Response) {
+        let (scroll, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+        if scroll != 0.0 || pinch != 1.0 {
+            scene.goal = None;
+            scene.orbit.zoom((-scroll * 0.003).exp() / pinch);
+        }
         let icon = if response.dragged() {
             CursorIcon::Grabbing
         } else {
             CursorIcon::Grab
         };
-        self.ctx().set_cursor_icon(icon);
+        ui.ctx().set_cursor_icon(icon);
+    }
+    if response.double_clicked() {
+        scene.goal = Some(Preset::Corner);
     }
 }
 
-fn presets_ui(ui: &mut Ui, rect: Rect, orbit: &mut Orbit) {
+/// Moves the eye towards its preset, so that the hand that looks knows from where to where.
+fn glide(ui: &Ui, scene: &mut SceneDraft) {
+    let Some(preset) = scene.goal else { return };
+    let goal = Orbit::preset(preset);
+    let frames = ui.input(|input| input.stable_dt).min(0.1) * 60.0;
+    scene
+        .orbit
+        .glide_to(&goal, 1.0 - (1.0 - GLIDE).powf(frames));
+    if scene.orbit.view().eye.distance(goal.view().eye) < ARRIVED {
+        scene.orbit = goal;
+        scene.goal = None;
+    } else {
+        ui.ctx().request_repaint();
+    }
+}
+
+fn presets_ui(ui: &mut Ui, rect: Rect, scene: &mut SceneDraft) {
     let tokens = theme::tokens(ui);
     let size = Vec2::new(212.0, 24.0);
-    let place = Rect::from_min_size(rect.right_top() + Vec2::new(-size.x - 8.0, 8.0), size);
+    let min = rect.right_top() + Vec2::new(-size.x - 8.0, 8.0);
+    let place = Rect::from_min_size(min, size);
     if rect.width() < size.x + 16.0 || rect.height() < 60.0 {
         return;
     }
-    let segments = Orbit::PRESETS.map(|(name, eye)| {
-        let is_here = *orbit == eye;
+    let segments = PRESETS.map(|(preset, name)| {
+        let is_here = scene.goal == Some(preset) || scene.orbit == Orbit::preset(preset);
         Segment::plain(
             tokens,
             name,
@@ -178,7 +133,7 @@ fn presets_ui(ui: &mut Ui, rect: Rect, orbit: &mut Orbit) {
     });
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
         if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(12.0)) {
-            *orbit = Orbit::PRESETS[i].1;
+            scene.goal = Some(PRESETS[i].0);
         }
     });
 }
@@ -189,7 +144,7 @@ fn legend(ui: &Ui, rect: Rect, snapshot: &Snapshot) {
     if rect.height() < 90.0 {
         return;
     }
-    let entries = [
+    let entries: [(&str, Color32, bool); 3] = [
         ("executed", tokens.measured, !snapshot.history.is_empty()),
         ("new chunk", tokens.predicted, snapshot.chunk.is_some()),
         (
@@ -211,36 +166,5 @@ fn legend(ui: &Ui, rect: Rect, snapshot: &Snapshot) {
             tokens.weak,
         );
         x = text.right() + 14.0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_eye_keeps_its_distance_while_it_turns() {
-        let mut orbit = Orbit::default();
-        for drag in [Vec2::new(300.0, 40.0), Vec2::new(-900.0, 900.0)] {
-            orbit.turn(drag);
-            let distance = orbit.eye().distance(orbit.target);
-            assert!((distance - orbit.distance).abs() < 1e-5);
-            assert!(PITCH.contains(&orbit.pitch));
-        }
-    }
-
-    #[test]
-    fn the_front_view_looks_at_the_gripper() {
-        let (_, front) = Orbit::PRESETS[1];
-        assert!(front.eye().x > front.target.x);
-    }
-
-    #[test]
-    fn the_wheel_is_bounded() {
-        let mut orbit = Orbit::default();
-        orbit.approach(1e6);
-        assert_eq!(orbit.distance, *DISTANCE.start());
-        orbit.approach(-1e6);
-        assert_eq!(orbit.distance, *DISTANCE.end());
     }
 }

@@ -211,7 +211,7 @@ mod tests {
 
     fn driving() -> Snapshot {
         Snapshot {
-            now: Duration::from_secs(60),
+            now: Duration::from_mins(1),
             mode: Mode::Policy,
             connection: Connection::Connected { torque: true },
             policy: PolicyStatus::Ready { busy: false },

@@ -17,8 +17,11 @@ use crate::ui::words;
 pub const HEIGHT: f32 = 60.0;
 const STOP_SIZE: Vec2 = Vec2::new(126.0, 46.0);
 const MODE_SIZE: Vec2 = Vec2::new(258.0, 40.0);
-const BRAND_WIDTH: f32 = 252.0;
+const MODE_SIZE_NARROW: Vec2 = Vec2::new(222.0, 40.0);
+const BRAND_WIDTH: f32 = 232.0;
 const ARM_WIDTH: f32 = 158.0;
+/// From this width on everything has room.
+const WIDE: f32 = 1180.0;
 const RATE_WIDTH: f32 = 64.0;
 
 /// Ground and inks of the bar: a person at the helm turns it amber, a stop turns it red.
@@ -61,19 +64,27 @@ pub fn top_bar_ui(
     commands: &mut Vec<Command>,
 ) {
     let ink = ink(theme::tokens(ui), snapshot);
+    let is_stopped = snapshot.stopped.is_some();
+    let is_wide = ui.available_width() > WIDE;
     ui.horizontal_centered(|ui| {
-        ui.spacing_mut().item_spacing.x = 14.0;
+        ui.spacing_mut().item_spacing.x = if is_wide { 14.0 } else { 10.0 };
         column_ui(ui, BRAND_WIDTH, |ui| brand_ui(ui, snapshot, draft, ink));
-        mode_ui(ui, snapshot, commands);
+        let mode_size = if is_wide { MODE_SIZE } else { MODE_SIZE_NARROW };
+        mode_ui(ui, snapshot, commands, mode_size);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if stop_ui(ui, snapshot.stopped.is_some()).clicked() {
+            if stop_ui(ui, is_stopped).clicked() {
                 commands.push(Command::Stop);
             }
-            column_ui(ui, RATE_WIDTH, |ui| rate_ui(ui, snapshot, ink));
-            column_ui(ui, ARM_WIDTH, |ui| {
-                arm_ui(ui, snapshot, draft, commands, ink);
-            });
-            if snapshot.stopped.is_some() {
+            // Where there is little room, what releases a stop comes before the rest.
+            if is_wide {
+                column_ui(ui, RATE_WIDTH, |ui| rate_ui(ui, snapshot, ink));
+            }
+            if is_wide || !is_stopped {
+                column_ui(ui, ARM_WIDTH, |ui| {
+                    arm_ui(ui, snapshot, draft, commands, ink);
+                });
+            }
+            if is_stopped {
                 resume_ui(ui, commands);
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -138,7 +149,7 @@ fn tab_ui(ui: &mut Ui, draft: &mut Draft, page: Page, ink: Ink) {
     }
 }
 
-fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, size: Vec2) {
     let tokens = theme::tokens(ui);
     let modes = [
         (
@@ -169,7 +180,7 @@ fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
             chosen,
         })
         .collect();
-    if let Some(i) = segmented_ui(ui, &segments, MODE_SIZE, &theme::strong_font(16.0)) {
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::strong_font(16.0)) {
         commands.push(Command::SetMode(modes[i].0));
     }
 }

@@ -2,8 +2,15 @@
 //!
 //! `cargo test --release --test parity -- --nocapture` prints the largest error of every stage.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test without its reference must stop, and the table of errors is meant to be read"
+)]
+
 mod reference;
 mod report;
+mod savings;
 mod stages;
 mod units;
 
@@ -11,6 +18,7 @@ use burn::tensor::Device;
 
 use reference::Case;
 use smolpilot::gpu::{self, DeviceChoice, OpenedDevice};
+use smolpilot::policy::self_test::{self, Verdicts};
 
 /// Intermediates are a few dozen f32 sums of numbers up to 10 deep in another order than the reference's; an independent
 /// implementation stays within 6e-6.
@@ -19,6 +27,9 @@ const STAGES: f32 = 5e-5;
 const ACTIONS: f32 = 2e-5;
 /// The network as it runs against its naive twin, on one device.
 const TWINS: f32 = 2e-5;
+/// A step from a cache that was used before against one from a fresh cache, on any adapter. The issue allows 1e-3; the arithmetic is
+/// the same, so nothing but a wrong kernel makes a difference.
+const CACHED: f32 = 1e-6;
 /// One-line formulas in f32.
 const FORMULAS: f32 = 2e-6;
 
@@ -29,6 +40,7 @@ fn the_cpu_matches_the_reference() {
     for name in stages::CASES {
         stages::check(&Case::open(name), &device, "Flex");
     }
+    savings::check(&device, "Flex");
 }
 
 /// All wgpu checks live in this one test: device start-up and kernel compilation are paid once a process, and tensors
@@ -41,6 +53,10 @@ fn wgpu_matches_the_reference() {
     for name in stages::CASES {
         stages::check(&Case::open(name), &opened.device, &title);
     }
+    let passed = self_test::verify(&opened, &Verdicts::forgetful()).unwrap();
+    println!("self-test: {passed}, worst in {}", passed.worst);
+    savings::check(&opened.device, &title);
+    savings::count_kernels(&opened.device, &title);
 }
 
 /// The adapter named in `SMOLPILOT_TEST_DEVICE`, else a software one, else a hardware one. Only

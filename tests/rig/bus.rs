@@ -5,9 +5,11 @@ use std::time::Duration;
 use smolpilot::arm::{Arm, Options};
 use smolpilot::clock::Clock;
 use smolpilot::joint::{Joint, JointVec};
+use smolpilot::latest::Latest;
 use smolpilot::runtime::{Command, Connection, FaultKind, Mode, Runtime, Setup};
 use smolpilot::sim::{Fault, SimArm};
 
+use crate::scripted::loader;
 use crate::stand::{Stand, armed, connected, fault, near_start};
 
 /// Reported case c02: ten minutes with one corrupt packet in fifty, in virtual time.
@@ -21,13 +23,13 @@ fn corrupt_packets_are_counted_and_stop_nothing() {
     };
     // Connected before the loop starts: two threads that both wait would race the virtual clock.
     let mut arm = Some(Arm::connect(sim.port(), sim.calibration(), options).unwrap());
-    let no_policy = crate::scripted::loader(&Default::default(), &Default::default());
+    let no_policy = loader(&Latest::new(), &Latest::new());
     let runtime = Runtime::start(Setup {
         connector: Some(Box::new(move || Ok(arm.take().unwrap()))),
         ..Setup::new(sim.clock().clone(), no_policy)
     })
     .unwrap();
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_mins(1);
     runtime.wait_for(limit, connected).unwrap();
     runtime.commands.send(Command::EnableTorque).unwrap();
     runtime.wait_for(limit, armed).unwrap();

@@ -135,3 +135,12 @@ fn the_theme_and_the_scale_are_chosen_in_the_settings() {
     assert_eq!(preferences.theme, ThemeChoice::Light);
     assert_eq!((preferences.scale, preferences.frame_rate), (1.5, 30));
 }
+
+#[test]
+fn an_idle_window_comes_to_rest() {
+    for snapshot in [fixture::idle(), fixture::stopped(), fixture::empty()] {
+        let mut rig = Rig::new(snapshot);
+        let settled = rig.0.try_run();
+        assert!(settled.is_ok(), "{settled:?}");
+    }
+}

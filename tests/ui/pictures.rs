@@ -1,71 +1,84 @@
-//! Draws the window in its states into PNG files, for eyes. Run with `--ignored`; SMOLPILOT_PICTURES names the directory.
+//! The window as pictures: a few small ones that must not change unnoticed, and all states in full size for people,
+//! with `--ignored` and `SMOLPILOT_PICTURES` for the directory.
 
 use std::path::PathBuf;
 
-use egui_kittest::Harness;
+use egui::Theme;
+use egui_kittest::{Harness, SnapshotResults};
 use smolpilot::runtime::Snapshot;
 use smolpilot::ui::{Draft, Page, cockpit_ui, theme};
 
 use crate::fixture;
 
-fn shoot(
-    name: &str,
-    snapshot: &Snapshot,
-    theme: egui::Theme,
+fn window(
+    snapshot: Snapshot,
+    draft: Draft,
+    theme: Theme,
     size: [f32; 2],
-    set: impl FnOnce(&mut Draft),
-) {
-    let mut draft = Draft::default();
-    draft.preferences.tasks = vec!["put the red cube in the box".to_owned(), "wave".to_owned()];
-    set(&mut draft);
+) -> Harness<'static, Draft> {
     let mut harness = Harness::builder()
         .with_size(size)
         .with_theme(theme)
         .with_context_setup(theme::install)
         .wgpu()
         .build_ui_state(
-            |ui, draft: &mut Draft| cockpit_ui(ui, snapshot, draft, &mut Vec::new()),
+            move |ui, draft: &mut Draft| cockpit_ui(ui, &snapshot, draft, &mut Vec::new()),
             draft,
         );
     harness.run_steps(3);
+    harness
+}
+
+/// The top bar and the status bar of each state: what is read in half a second.
+#[test]
+#[cfg(target_os = "linux")]
+fn bars() {
+    let mut results = SnapshotResults::new();
+    for (name, snapshot, theme) in [
+        ("policy", fixture::running(3_000), Theme::Dark),
+        ("policy_light", fixture::running(3_000), Theme::Light),
+        ("jog", fixture::jogging(), Theme::Dark),
+        ("stopped", fixture::stopped(), Theme::Dark),
+        ("starved", fixture::starved(), Theme::Dark),
+    ] {
+        // So low that the two bars are all there is.
+        let mut harness = window(snapshot, Draft::default(), theme, [1100.0, 104.0]);
+        harness.snapshot(format!("bar_{name}"));
+        results.extend_harness(&mut harness);
+    }
+}
+
+fn shoot(name: &str, snapshot: Snapshot, draft: Draft, theme: Theme) {
+    let mut harness = window(snapshot, draft, theme, [1280.0, 800.0]);
     let picture = harness.render().expect("the window can be drawn");
-    let directory = PathBuf::from(
-        std::env::var("SMOLPILOT_PICTURES").unwrap_or_else(|_| "target/pictures".into()),
-    );
+    let directory =
+        std::env::var("SMOLPILOT_PICTURES").unwrap_or_else(|_| "target/pictures".into());
+    let directory = PathBuf::from(directory);
     std::fs::create_dir_all(&directory).expect("the directory can be made");
-    picture
-        .save(directory.join(format!("{name}.png")))
-        .expect("the picture can be written");
+    let file = directory.join(format!("{name}.png"));
+    picture.save(file).expect("the picture can be written");
 }
 
 #[test]
 #[ignore = "writes pictures for people"]
 fn every_state() {
-    let size = [1280.0, 800.0];
-    let dark = egui::Theme::Dark;
-    shoot("running", &fixture::running(3_000), dark, size, |_| {});
-    shoot(
-        "running_light",
-        &fixture::running(3_000),
-        egui::Theme::Light,
-        size,
-        |_| {},
-    );
-    shoot("idle", &fixture::idle(), dark, size, |_| {});
-    shoot("stopped", &fixture::stopped(), dark, size, |_| {});
-    shoot("jogging", &fixture::jogging(), dark, size, |draft| {
-        draft.asks_to_release = true
-    });
-    shoot("starved", &fixture::starved(), dark, size, |_| {});
-    shoot("faulty", &fixture::faulty(), dark, size, |_| {});
-    shoot("empty", &fixture::empty(), dark, size, |_| {});
-    for page in [Page::Setup, Page::Settings, Page::Help] {
-        shoot(
-            page.label(),
-            &fixture::running(3_000),
-            dark,
-            size,
-            |draft| draft.page = page,
-        );
+    for (name, snapshot) in [
+        ("running", fixture::running(3_000)),
+        ("idle", fixture::idle()),
+        ("stopped", fixture::stopped()),
+        ("jogging", fixture::jogging()),
+        ("starved", fixture::starved()),
+        ("faulty", fixture::faulty()),
+        ("empty", fixture::empty()),
+    ] {
+        shoot(name, snapshot.clone(), Draft::default(), Theme::Dark);
+        let name = format!("{name}_light");
+        shoot(&name, snapshot, Draft::default(), Theme::Light);
+    }
+    for page in Page::ALL {
+        let mut draft = Draft::default();
+        draft.page = page;
+        draft.asks_to_release = true;
+        shoot(page.label(), fixture::running(3_000), draft, Theme::Dark);
     }
 }

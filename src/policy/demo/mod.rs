@@ -35,12 +35,12 @@ const MEAN: [f32; JOINT_COUNT] = [0.0, -30.0, 30.0, 45.0, 0.0, 35.0];
 const SPREAD: [f32; JOINT_COUNT] = [25.0, 25.0, 25.0, 20.0, 25.0, 20.0];
 /// Half the noise that a chunk starts from stays in its steps, so that an action's unit must be small; [`OUT_GAIN`] makes
 /// up for it.
-const STEP: [f32; JOINT_COUNT] = [0.5, 0.4, 0.4, 0.5, 0.6, 0.8];
+const STEP: [f32; JOINT_COUNT] = [0.2, 0.16, 0.16, 0.2, 0.25, 0.3];
 
 /// Random weights pass the starting noise on from step to step. Nearly blind to it, the velocity follows pictures, words
 /// and joints instead, and turns smoothly with the position in the chunk.
-const IN_GAIN: f32 = 0.05;
-const OUT_GAIN: f32 = 25.0;
+const IN_GAIN: f32 = 0.01;
+const OUT_GAIN: f32 = 60.0;
 
 /// Writes the demo checkpoint unless it is there, whole and unchanged, and returns its directory.
 ///

@@ -159,7 +159,7 @@ fn the_demo_network_moves_gently() {
         let largest = steps.fold(0.0f32, f32::max);
         println!("joint {joint}: {low} to {high}, largest step {largest}");
         assert!(low > -70.0 && high < 90.0, "joint {joint}: {low} to {high}");
-        assert!(largest < 6.0, "joint {joint} jumps {largest} in a step");
+        assert!(largest < 2.0, "joint {joint} jumps {largest} in a step");
     }
     println!("{:?}", chunk.times);
     let other = |changed: &Prediction| {

@@ -12,7 +12,10 @@ use super::trace;
 /// Keys and values for each expert layer, with the masks and positions that go with them.
 #[derive(Clone, Debug)]
 pub struct PrefixCache {
-    pub(super) layers: Vec<LayerCache>,
+    /// `[2, batch, kv_heads, len, head_dim]` for each expert layer. A self-attention layer sees the VLM layer's keys
+    /// (rotated) and values as they are; a cross-attention layer sees them through its own `k_proj` and `v_proj`, which do not
+    /// depend on the noise and so are applied once a chunk.
+    pub(super) layers: Vec<Tensor<5>>,
     /// Hides what a self-attention layer must not see, `[1 or batch, 1, chunk, len + chunk]`.
     pub(super) self_bias: Tensor<4>,
     /// Hides the padding of shorter samples from cross-attention; `None` when there is none.
@@ -23,19 +26,9 @@ pub struct PrefixCache {
     pub(super) cross_rope: RopeTable,
 }
 
-/// One expert layer's part.
-#[derive(Clone, Debug)]
-pub(super) enum LayerCache {
-    /// The VLM layer's keys (rotated) and values as they are, `[2, batch, kv_heads, len, head_dim]`.
-    SelfAttention(Tensor<5>),
-    /// The same through the layer's own `k_proj` and `v_proj`, each `[batch, kv_heads, len, head_dim]`. They do not
-    /// depend on the noise, so they are made once a chunk.
-    CrossAttention { k: Tensor<4>, v: Tensor<4> },
-}
-
 impl PrefixCache {
     pub(super) fn new(
-        layers: Vec<LayerCache>,
+        layers: Vec<Tensor<5>>,
         prefix: &Prefix,
         chunk: usize,
         heads: HeadSizes,
@@ -80,10 +73,8 @@ impl PrefixCache {
     /// # Errors
     /// The device failed.
     pub fn wait(&self) -> Result<()> {
-        match self.layers.last() {
-            Some(LayerCache::SelfAttention(kv)) => trace::wait_for(kv, "the prefix"),
-            Some(LayerCache::CrossAttention { v, .. }) => trace::wait_for(v, "the prefix"),
-            None => Ok(()),
-        }
+        self.layers
+            .last()
+            .map_or(Ok(()), |kv| trace::wait_for(kv, "the prefix"))
     }
 }

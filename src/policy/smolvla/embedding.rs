@@ -83,7 +83,7 @@ impl TokenTable {
 
 impl Rows {
     fn append(&mut self, part: &[f32]) {
-        let exact = |value: &f32| value.to_bits() & 0xffff == 0;
+        let exact = |value: &f32| value.to_bits().trailing_zeros() >= 16;
         if let Self::Bf16(values) = self
             && !part.iter().all(exact)
         {

@@ -3,11 +3,11 @@
 use burn::tensor::Tensor;
 
 use super::attention::attention;
-use super::cache::{LayerCache, PrefixCache};
+use super::cache::PrefixCache;
 use super::error::{NetworkError, Result};
 use super::layers::{GatedMlp, Linear, RmsNorm};
 use super::prefix::Prefix;
-use super::text::HeadSizes;
+use super::text::{HeadSizes, halves};
 use super::trace::Trace;
 use super::weights::Weights;
 use crate::policy::Architecture;
@@ -59,7 +59,8 @@ impl Plan {
     /// Mirrors the test in `VLMWithExpertModel.forward`, which counts VLM layers.
     pub(super) fn kind(self, architecture: &Architecture, j: usize) -> Kind {
         let n = architecture.self_attn_every_n_layers;
-        let own = !architecture.cross_attention || (n > 0 && (j * self.multiple) % n as usize == 0);
+        let own = !architecture.cross_attention
+            || (n > 0 && (j * self.multiple).is_multiple_of(n as usize));
         if own {
             Kind::SelfAttention
         } else {
@@ -209,9 +210,11 @@ impl ExpertLayer {
         })
     }
 
-    fn look_at(&self, kv: &Tensor<5>, heads: HeadSizes) -> LayerCache {
+    /// # Shapes
+    /// `[2, batch, kv_heads, len, head_dim]`, unchanged
+    fn look_at(&self, kv: &Tensor<5>, heads: HeadSizes) -> Tensor<5> {
         let Some(CrossProjections { k_proj, v_proj }) = &self.cross else {
-            return LayerCache::SelfAttention(kv.clone());
+            return kv.clone();
         };
         let [_, batch, kv_heads, len, head_dim] = kv.dims();
         let project = |i: usize, linear: &Linear| {
@@ -226,10 +229,7 @@ impl ExpertLayer {
                 .reshape([batch, len, kv_heads, head_dim])
                 .swap_dims(1, 2) // [batch, kv_heads, len, head_dim]
         };
-        LayerCache::CrossAttention {
-            k: project(0, k_proj),
-            v: project(1, v_proj),
-        }
+        Tensor::stack(vec![project(0, k_proj), project(1, v_proj)], 0)
     }
 
     /// # Shapes
@@ -237,34 +237,26 @@ impl ExpertLayer {
     fn attend(
         &self,
         x: Tensor<3>,
-        seen: &LayerCache,
+        prefix: &Tensor<5>,
         cache: &PrefixCache,
         heads: HeadSizes,
     ) -> Tensor<3> {
         let [batch, chunk, _] = x.dims();
         let (h, d) = (heads.queries, heads.head_dim);
         let own = self.own_proj.forward(self.input_layernorm.forward(x));
-        match seen {
-            LayerCache::CrossAttention { k, v } => {
-                let q = cache.cross_rope.apply(own.reshape([batch, chunk, h, d]));
-                attention(
-                    q.swap_dims(1, 2),
-                    k.clone(),
-                    v.clone(),
-                    cache.cross_bias.clone(),
-                )
-            }
-            LayerCache::SelfAttention(prefix) => {
-                let own = own.reshape([batch, chunk, h + 2 * heads.keys, d]);
-                let own = cache.self_rope.apply(own);
-                let q = own.clone().narrow(2, 0, h).swap_dims(1, 2);
-                let kv = heads.keys_and_values(own.narrow(2, h, 2 * heads.keys));
-                // Prefix first. Keys and values are joined in one go; the cache itself stays as it is.
-                let kv = Tensor::cat(vec![prefix.clone(), kv], 3);
-                let part = |i: usize| kv.clone().narrow(0, i, 1).squeeze_dim::<4>(0);
-                attention(q, part(0), part(1), Some(cache.self_bias.clone()))
-            }
+        if self.cross.is_some() {
+            let q = cache.cross_rope.apply(own.reshape([batch, chunk, h, d]));
+            let [k, v] = halves(prefix);
+            return attention(q.swap_dims(1, 2), k, v, cache.cross_bias.clone());
         }
+        let own = cache
+            .self_rope
+            .apply(own.reshape([batch, chunk, h + 2 * heads.keys, d]));
+        let q = own.clone().narrow(2, 0, h).swap_dims(1, 2);
+        let kv = heads.keys_and_values(own.narrow(2, h, 2 * heads.keys));
+        // Prefix first. Keys and values are joined in one go; the cache itself stays as it is.
+        let [k, v] = halves(&Tensor::cat(vec![prefix.clone(), kv], 3));
+        attention(q, k, v, Some(cache.self_bias.clone()))
     }
 
     /// Output projection, residual and MLP.

@@ -18,8 +18,11 @@ impl Linear {
     /// Rows `from..to` of the outputs as a layer of their own, sharing memory where the device allows.
     pub(super) fn outputs(&self, from: usize, to: usize) -> Self {
         Self {
-            weight: self.weight.clone().slice([from..to]),
-            bias: self.bias.clone().map(|bias| bias.slice([from..to])),
+            weight: self.weight.clone().narrow(0, from, to - from),
+            bias: self
+                .bias
+                .clone()
+                .map(|bias| bias.narrow(0, from, to - from)),
         }
     }
 

@@ -182,7 +182,7 @@ impl SmolVla {
     /// Mirrors `denoise_step`: the velocity at `x_t`. `time_rows` comes from [`SmolVla::time_rows`], `step` picks its row.
     ///
     /// # Shapes
-    /// x_t `[batch, chunk_size, max_action_dim]`, unchanged
+    /// `x_t` `[batch, chunk_size, max_action_dim]`, unchanged
     ///
     /// # Errors
     /// Only of the trace.
@@ -206,7 +206,7 @@ impl SmolVla {
     /// Mirrors `embed_suffix`.
     ///
     /// # Shapes
-    /// x_t `[batch, chunk_size, max_action_dim]` to `[batch, chunk_size, expert_hidden_size]`
+    /// `x_t` `[batch, chunk_size, max_action_dim]` to `[batch, chunk_size, expert_hidden_size]`
     pub fn embed_suffix(&self, x_t: Tensor<3>, time_rows: &Tensor<3>, step: usize) -> Tensor<3> {
         self.suffix
             .forward(x_t, time_rows.clone().narrow(1, step, 1))
@@ -308,13 +308,13 @@ fn check_architecture(architecture: &Architecture) -> Result<()> {
             return refuse(format!("{name} is 0"));
         }
     }
-    if a.num_attention_heads % a.num_key_value_heads != 0 {
+    if !a.num_attention_heads.is_multiple_of(a.num_key_value_heads) {
         return refuse(format!(
             "{} query heads cannot share {} key heads",
             a.num_attention_heads, a.num_key_value_heads
         ));
     }
-    if a.head_dim % 2 != 0 || a.expert_hidden_size % 2 != 0 {
+    if !a.head_dim.is_multiple_of(2) || !a.expert_hidden_size.is_multiple_of(2) {
         return refuse("head_dim and expert_hidden_size must be even".into());
     }
     if !(a.min_period > 0.0 && a.max_period > 0.0) {

@@ -65,7 +65,7 @@ impl SuffixEmbedding {
     }
 
     /// # Shapes
-    /// x_t `[batch, chunk, max_action_dim]`, time_row `[1, 1, width]`; answers `[batch, chunk, width]`
+    /// `x_t` `[batch, chunk, max_action_dim]`, `time_row` `[1, 1, width]`; answers `[batch, chunk, width]`
     pub(super) fn forward(&self, x_t: Tensor<3>, time_row: Tensor<3>) -> Tensor<3> {
         let actions = self.action_mlp_in.forward(self.action_in_proj.forward(x_t));
         self.action_time_mlp_out.forward(silu(actions + time_row))

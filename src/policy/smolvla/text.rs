@@ -65,6 +65,11 @@ impl HeadSizes {
     }
 }
 
+/// Keys and values out of what [`HeadSizes::keys_and_values`] joined.
+pub(super) fn halves(kv: &Tensor<5>) -> [Tensor<4>; 2] {
+    [0, 1].map(|i| kv.clone().narrow(0, i, 1).squeeze_dim(0))
+}
+
 /// Mirrors the first `num_vlm_layers` of `LlamaModel` as SmolVLA runs them: every layer is self-attention on the prefix.
 #[derive(Debug)]
 pub(super) struct TextModel {
@@ -171,10 +176,9 @@ fn visible_bias(prefix: &Prefix, len: usize, device: &Device) -> Tensor<4> {
 
 fn see_keys_and_values(trace: &mut Trace, i: usize, kv: &Tensor<5>) -> Result<()> {
     if trace.is_on() {
-        for (at, name) in ["k", "v"].into_iter().enumerate() {
-            let part = kv.clone().narrow(0, at, 1).squeeze_dim::<4>(0);
-            trace.see(|| format!("prefill.{name}.{i}"), &part)?;
-        }
+        let [k, v] = halves(kv);
+        trace.see(|| format!("prefill.k.{i}"), &k)?;
+        trace.see(|| format!("prefill.v.{i}"), &v)?;
     }
     Ok(())
 }
@@ -237,8 +241,8 @@ impl TextLayer {
         let qkv = rope.apply(qkv);
         let q = qkv.clone().narrow(2, 0, heads.queries).swap_dims(1, 2);
         let kv = heads.keys_and_values(qkv.narrow(2, heads.queries, 2 * heads.keys));
-        let part = |i: usize| kv.clone().narrow(0, i, 1).squeeze_dim::<4>(0);
-        let attended = attention(q, part(0), part(1), Some(bias.clone()));
+        let [k, v] = halves(&kv);
+        let attended = attention(q, k, v, Some(bias.clone()));
         let x = x + self.o_proj.forward(attended);
         let mlp = self
             .mlp

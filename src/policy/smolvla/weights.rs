@@ -119,10 +119,10 @@ impl<'a> Weights<'a> {
         let mut biases = Vec::new();
         for &(name, outputs, scale) in parts {
             let values = self.host(&format!("{name}.weight"), &[outputs, inputs])?;
-            append_scaled(&mut weight, values, scale);
+            append_scaled(&mut weight, &values, scale);
             if bias {
                 let values = self.host(&format!("{name}.bias"), &[outputs])?;
-                append_scaled(&mut biases, values, scale);
+                append_scaled(&mut biases, &values, scale);
             }
         }
         let weight = self.upload(weight, [outputs, inputs]);
@@ -144,9 +144,9 @@ impl<'a> Weights<'a> {
     }
 }
 
-fn append_scaled(to: &mut Vec<f32>, values: Vec<f32>, scale: f32) {
+fn append_scaled(to: &mut Vec<f32>, values: &[f32], scale: f32) {
     if scale == 1.0 {
-        to.extend_from_slice(&values);
+        to.extend_from_slice(values);
     } else {
         to.extend(values.iter().map(|value| value * scale));
     }

@@ -40,6 +40,7 @@ pub struct Bench {
     pub pose: JointVec,
     pub mute: Option<String>,
     pub gone: bool,
+    pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
     pub torque: bool,
     pub presses: u64,
@@ -87,6 +88,7 @@ impl Bench {
             pose: JointVec::default(),
             mute: None,
             gone: false,
+            absent: false,
             alarms: vec![],
             torque: false,
             presses: 0,
@@ -107,13 +109,7 @@ impl Bench {
             now: self.now,
             estop_presses: self.presses,
             commands,
-            arm: ArmInput::Up(ArmState {
-                measured: self.failure().map_or(Ok(self.pose), Err),
-                torque: self.torque,
-                retries: 0,
-                alarms: self.alarms.clone(),
-                limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
-            }),
+            arm: self.arm_input(),
             policy: self.due(),
             cameras: self.cameras.clone(),
             ..Inputs::default()
@@ -186,6 +182,19 @@ impl Bench {
         let incarnation = self.incarnation;
         let report = PolicyReport { incarnation, event };
         self.pending.push((self.now + after, report));
+    }
+
+    fn arm_input(&self) -> ArmInput {
+        if self.absent {
+            return ArmInput::Absent;
+        }
+        ArmInput::Up(ArmState {
+            measured: self.failure().map_or(Ok(self.pose), Err),
+            torque: self.torque,
+            retries: 0,
+            alarms: self.alarms.clone(),
+            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+        })
     }
 
     fn failure(&self) -> Option<ArmFailure> {

@@ -127,7 +127,8 @@ impl Control {
 
     fn jog_to(&mut self, joint: Joint, goal: f32) {
         if self.mode == Mode::Jog && goal.is_finite() {
-            self.jog[joint] = goal;
+            let [lower, upper] = self.arm.limits;
+            self.jog[joint] = goal.max(lower[joint]).min(upper[joint]);
         }
     }
 
@@ -173,6 +174,7 @@ impl Control {
             Knob::NumSteps(steps) => {
                 // Another number of Euler steps is another latency; the old measurements would mislead the bound.
                 self.latency = LatencyMeter::default();
+                self.supervisor.slows_by(wanted.num_steps, steps);
                 wanted.num_steps = steps;
             }
             Knob::Epsilon(epsilon) => wanted.epsilon = epsilon,

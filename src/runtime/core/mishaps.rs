@@ -191,6 +191,24 @@ fn guidance_continues_the_plan_from_the_action_of_this_tick() {
 }
 
 #[test]
+fn a_guided_chunk_replaces_the_plan_where_another_is_blended_in() {
+    for (scheduling, next) in [(Scheduling::Rtc, 10.0), (Scheduling::Async, 10.0 / 28.0)] {
+        let mut bench = Bench::driving(scheduled(scheduling), 200, Temper::Constant(0.0));
+        bench.until(3.0, |bench| bench.seen.chunks == 1);
+        bench.temper = Temper::Constant(10.0);
+        bench.until(3.0, |bench| bench.seen.chunks == 2);
+        // 34 actions were left at the request and six of them are past.
+        assert!(
+            (bench.pose.0[0] - next).abs() < 1e-5,
+            "{scheduling} {}",
+            bench.pose.0[0]
+        );
+        let seam = bench.seen.chunk.as_ref().map_or(0.0, |chunk| chunk.seam);
+        assert!((seam - next).abs() < 1e-5);
+    }
+}
+
+#[test]
 fn a_slow_device_says_that_no_g_helps_and_the_arm_holds_between_chunks() {
     let mut bench = Bench::driving(Knobs::default(), 4000, Temper::Counts);
     bench.run(20.0);

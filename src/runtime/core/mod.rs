@@ -28,6 +28,7 @@ use crate::runtime::bound::Bound;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
+use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
@@ -283,9 +284,12 @@ impl Control {
         Duration::from_secs_f32(1.0 / self.knobs.fps)
     }
 
-    /// The task as it stands.
-    pub fn task(&self) -> &str {
-        &self.task
+    /// What a policy's first chunk is to be asked with.
+    pub fn warm_up(&self) -> WarmUp {
+        WarmUp {
+            task: self.task.clone(),
+            num_steps: self.knobs.num_steps,
+        }
     }
 
     /// The pose that was sent last, or the measured one while the arm is limp.

@@ -134,7 +134,7 @@ impl Control {
 
     fn options(&self) -> PredictOptions {
         let rtc = (self.knobs.scheduling == Scheduling::Rtc).then(|| {
-            let left_over = self.queue.left_over(self.knobs.rtc.execution_horizon);
+            let left_over = self.queue.left_over();
             let latency = self.latency.total().percentile(DELAY_PERCENTILE);
             let latency = latency.unwrap_or_default();
             guidance(left_over, self.queue.len(), latency, &self.knobs)

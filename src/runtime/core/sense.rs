@@ -44,8 +44,9 @@ impl Control {
         self.arm.connection = Connection::Connected { torque };
         self.arm.limits = state.limits;
         if state.retries > self.arm.retries {
-            let repeated = state.retries - self.arm.retries;
-            let what = format!("{repeated} packets on the bus were lost and asked for again");
+            let repeated = state.retries;
+            let what =
+                format!("{repeated} packets on the bus were lost so far and asked for again");
             let remedy =
                 "The run goes on. If the number keeps rising, check the cable and the hub.";
             let kind = FaultKind::BusRetry;

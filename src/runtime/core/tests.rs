@@ -139,6 +139,16 @@ fn a_release_on_its_way_cannot_undo_a_later_stop() {
     bench.presses = 1;
     bench.tick(vec![Command::Resume, Command::SetMode(Mode::Policy)]);
     assert!(bench.seen.stopped.is_some() && bench.seen.mode == Mode::Hold);
+    bench.tick(vec![Command::Resume]);
+    assert_eq!(bench.seen.stopped, None);
+    // Without an arm nobody confirms, and the release must still be the later of the two.
+    bench.absent = true;
+    bench.tick(vec![]);
+    bench.presses = 2;
+    bench.tick(vec![Command::Resume]);
+    assert!(bench.seen.stopped.is_some());
+    bench.tick(vec![Command::Resume]);
+    assert_eq!(bench.seen.stopped, None);
 }
 
 #[test]
@@ -208,15 +218,21 @@ fn one_unread_tick_is_held_and_some_in_a_row_are_a_lost_arm() {
     let why = "motor 3 (elbow_flex) does not answer";
     let pose = bench.pose;
     bench.mute = Some(why.to_owned());
-    bench.tick(vec![]);
+    let asked = bench.requests.len();
+    bench.tick(vec![Command::SetTask("go blind".to_owned())]);
     assert_eq!((bench.order, bench.pose), (ArmOrder::Nothing, pose));
+    assert_eq!(
+        bench.requests.len(),
+        asked,
+        "nobody asks about an unread pose"
+    );
     assert!(
         bench
             .fault(FaultKind::BusRetry)
             .is_some_and(|it| it.what.contains(why))
     );
     bench.mute = None;
-    bench.tick(vec![]);
+    bench.run(0.3);
     assert_ne!(bench.pose, pose, "the run goes on");
     assert_eq!(bench.seen.mode, Mode::Policy);
     bench.mute = Some(why.to_owned());

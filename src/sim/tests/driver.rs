@@ -4,16 +4,10 @@ use std::time::Duration;
 
 use super::{COUNT, IDS, armed, bus, connect, kind, next, rig, tick};
 use crate::arm::register::Register;
-use crate::arm::{AlarmKind, ErrorKind, Problem};
+use crate::arm::{AlarmKind, ErrorKind};
+use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::sim::{Distortion, Fault, SimArm, WriteRecord};
-
-fn problems(rig: &SimArm) -> Vec<Problem> {
-    match kind(connect(rig)) {
-        ErrorKind::Unfit(problems) => problems,
-        other => panic!("{other}"),
-    }
-}
 
 /// Index of the first write of this register to this servo.
 fn first_write(log: &[WriteRecord], id: u8, register: Register) -> usize {
@@ -119,16 +113,6 @@ fn f03_silence_of_all_is_told_apart_and_ends_arming() {
 }
 
 #[test]
-fn f11_an_echoing_adapter_is_refused() {
-    let rig = rig();
-    rig.inject(Fault::Echo);
-    let error = connect(&rig).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Echo);
-    assert!(error.to_string().contains("Waveshare"));
-    assert!(rig.writes().is_empty());
-}
-
-#[test]
 fn f12_f15_alarms_are_news_and_the_data_are_used() {
     let (rig, mut arm) = armed();
     rig.inject(Fault::Alarms(6, 0x21));
@@ -219,97 +203,6 @@ fn f19_a_pulled_cable_is_an_error_at_any_byte() {
         rig.heal();
         assert!(connect(&rig).unwrap().enable_torque().is_ok());
     }
-}
-
-#[test]
-fn f21_f22_all_problems_are_listed_at_once_and_torque_is_untouched() {
-    let rig = rig();
-    rig.inject("id:2=1".parse().unwrap());
-    rig.inject(Fault::Poke {
-        id: 4,
-        address: 3,
-        value: 4,
-    });
-    rig.inject(Fault::Poke {
-        id: 5,
-        address: 1,
-        value: 9,
-    });
-    rig.inject(Fault::Mute(6));
-    let found = problems(&rig);
-    let missing = |id| {
-        found
-            .iter()
-            .any(|problem| matches!(problem, Problem::Missing(motor) if motor.id == id))
-    };
-    assert!(missing(2) && missing(6) && !missing(3), "{found:?}");
-    assert!(
-        found
-            .iter()
-            .any(|problem| matches!(problem, Problem::Garbled(motor) if motor.id == 1)),
-        "{found:?}"
-    );
-    assert!(
-        found.iter().any(
-            |problem| matches!(problem, Problem::Model { motor, model: 772 } if motor.id == 4)
-        )
-    );
-    assert!(
-        found
-            .iter()
-            .any(|problem| matches!(problem, Problem::Firmware(versions) if versions.len() == 3))
-    );
-    let text = connect(&rig).unwrap_err().to_string();
-    for word in [
-        "possible duplicate id",
-        "wrist_flex (motor 4) is model 772",
-        "mixed firmware",
-        "gripper (motor 6) does not answer",
-    ] {
-        assert!(text.contains(word), "{text}");
-    }
-    assert!(rig.writes().is_empty());
-}
-
-#[test]
-fn f23_f20_wrong_places_calibrations_and_supplies_are_explained() {
-    let rig = rig();
-    rig.inject(Fault::Position(2, 300));
-    rig.inject(Fault::Offset(5, -1500));
-    rig.inject(Fault::Poke {
-        id: 3,
-        address: 18,
-        value: 0x1C,
-    });
-    rig.inject(Fault::Supply(3.2));
-    rig.clock().advance(Duration::from_millis(5));
-    let found = problems(&rig);
-    assert!(
-        found
-            .iter()
-            .any(|problem| matches!(problem, Problem::Position { position: 300, .. }))
-    );
-    assert!(found.iter().any(|problem| matches!(
-        problem,
-        Problem::Calibration {
-            what: "homing_offset",
-            servo: -1500,
-            ..
-        }
-    )));
-    assert!(
-        found
-            .iter()
-            .any(|problem| matches!(problem, Problem::MultiTurn(motor) if motor.id == 3))
-    );
-    assert_eq!(
-        found
-            .iter()
-            .filter(|problem| matches!(problem, Problem::Voltage { .. }))
-            .count(),
-        6
-    );
-    assert!(rig.writes().is_empty());
 }
 
 #[test]
@@ -418,6 +311,62 @@ fn a_joint_that_moves_when_torque_comes_on_is_let_go_again() {
     assert!(Joint::ALL.iter().all(|joint| !rig.torque(*joint)));
     assert!(!arm.torque_enabled());
     arm.enable_torque().unwrap();
+}
+
+#[test]
+fn a_joint_that_has_torque_already_keeps_its_strength() {
+    let (rig, arm) = armed();
+    drop(arm);
+    let mut arm = connect(&rig).unwrap();
+    assert!(!arm.torque_enabled());
+    assert_eq!(kind(arm.send_action(rig.pose())), ErrorKind::TorqueOff);
+    let pose = arm.hold().unwrap();
+    let before = rig.writes().len();
+    assert!(arm.enable_torque().unwrap().max_abs_diff(pose) <= COUNT);
+    let limit = Register::TorqueLimit.address();
+    let log = rig.writes();
+    let limits: Vec<_> = log[before..]
+        .iter()
+        .filter(|write| write.address == limit)
+        .collect();
+    assert_eq!(limits.len(), 6);
+    assert!(
+        limits
+            .iter()
+            .all(|write| write.bytes != 250_u16.to_le_bytes()),
+        "{limits:?}"
+    );
+}
+
+#[test]
+fn a_reset_rig_is_limp_in_its_start_pose_and_the_driver_notices() {
+    let (rig, mut arm) = armed();
+    let start = arm.read_state().unwrap();
+    let mut goal = start;
+    goal[Joint::WristRoll] += 10.0;
+    arm.send_action(goal).unwrap();
+    rig.clock().advance(Duration::from_secs(1));
+    rig.reset();
+    assert!(rig.pose().max_abs_diff(start) <= COUNT);
+    assert!(matches!(kind(arm.read_state()), ErrorKind::TorqueLost(motors) if motors.len() == 6));
+    assert!(arm.enable_torque().is_ok());
+}
+
+#[test]
+fn the_arm_flies_on_the_real_clock_too() {
+    let rig = SimArm::new(Clock::real());
+    let mut arm = connect(&rig).unwrap();
+    let mut goal = arm.enable_torque().unwrap();
+    let start = goal;
+    for _ in 0..20 {
+        goal[Joint::ShoulderPan] += 0.5;
+        goal = arm.send_action(goal).unwrap();
+        let clock = rig.clock();
+        clock.sleep_until(clock.now() + Duration::from_millis(10));
+        arm.read_state().unwrap();
+    }
+    let moved = rig.pose()[Joint::ShoulderPan] - start[Joint::ShoulderPan];
+    assert!((0.5..=10.0 + COUNT).contains(&moved), "{moved}");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::{IDS, armed, bus, next, rig, tick};
-use crate::arm::ErrorKind;
 use crate::arm::bus::{Bus, BusError, TRIES};
 use crate::arm::register::{Block, Register};
+use crate::arm::{ErrorKind, half_turn_homing_offset};
 use crate::sim::{Distortion, Fault};
 
 /// One clean sync read of all positions with this distortion on the way.
@@ -210,4 +210,44 @@ fn c02_a_corrupt_packet_in_fifty_ends_no_run() {
         counters.retries.abs_diff(expected) <= expected / 20,
         "{counters:?}"
     );
+}
+
+#[test]
+fn c04_a_homing_offset_can_be_written_wherever_the_joint_stands() {
+    for fault in [
+        "pos:5=4095",
+        "pos:5=0",
+        "pos:5=4161",
+        "pos:5=-60",
+        "offset:5=-1500",
+    ] {
+        for multi_turn in [false, true] {
+            let rig = rig();
+            let mut bus = bus(&rig);
+            if multi_turn {
+                rig.inject("poke:5:18=28".parse().unwrap());
+            }
+            rig.inject(fault.parse().unwrap());
+            let position = bus.read(5, Register::PresentPosition).unwrap();
+            let present = bus.read(5, Register::HomingOffset).unwrap();
+            let offset = half_turn_homing_offset(position, present);
+            bus.write(5, Register::HomingOffset, offset).unwrap();
+            rig.clock().advance(Duration::from_millis(2));
+            let reads = bus.read(5, Register::PresentPosition).unwrap();
+            assert!(
+                (2046..=2048).contains(&reads.rem_euclid(4096)),
+                "{fault}: {reads}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_waits_is_read_even_by_a_thread_that_was_held_up() {
+    let rig = rig();
+    let mut bus = bus(&rig);
+    rig.inject(Fault::Stall(Duration::from_millis(50)));
+    let blocks = bus.sync_read(Block::STATE, &IDS, TRIES).unwrap();
+    assert!(blocks.iter().all(Option::is_some));
+    assert_eq!(bus.counters().retries, 0);
 }

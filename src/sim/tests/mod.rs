@@ -2,6 +2,7 @@
 //! the names of tests are those of the list of faults that a bus can have; c02 and the like are failures users reported.
 
 mod driver;
+mod handshake;
 mod line;
 
 use std::time::Duration;
