@@ -22,9 +22,9 @@ fn install(logger: Box<dyn log::Log>) -> Result<(), log::SetLoggerError> {
 }
 
 #[cfg(feature = "gui")]
-pub use tail::lines;
-#[cfg(feature = "gui")]
 use tail::install;
+#[cfg(feature = "gui")]
+pub use tail::lines;
 
 #[cfg(feature = "gui")]
 mod tail {

@@ -1,5 +1,12 @@
 //! Wires the rooms together; the only place that sees all of them.
 
+#[cfg(feature = "gui")]
+mod keeper;
 pub mod log;
 #[cfg(feature = "gui")]
+pub mod session;
+mod takeoff;
+#[cfg(feature = "gui")]
 pub mod window;
+pub mod wiring;
+mod world;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::camera;
-use crate::cli::parse::{self, DeviceArg, ImageArg, JsonTo, NoiseArg, StateArg};
+use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
+use crate::gpu::DeviceChoice;
 use crate::policy::RtcSchedule;
 use crate::runtime::{Aggregate, Scheduling, ViewBinding};
 
@@ -42,7 +43,7 @@ pub enum Verb {
 pub struct DeviceArgs {
     /// auto, flex (the CPU), wgpu (the best hardware adapter), gpu:N (adapter N of `check`), or software
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub device: DeviceArg,
+    pub device: DeviceChoice,
 }
 
 /// The policy.
@@ -77,9 +78,17 @@ pub struct RigArgs {
     /// The serial port of a real SO-101 follower, for example /dev/ttyACM0 or COM5
     #[arg(long, value_name = "PORT")]
     pub follower: Option<String>,
-    /// LeRobot's calibration of that arm; by default looked for where LeRobot keeps it
-    #[arg(long, value_name = "FILE", requires = "follower")]
+    /// LeRobot's calibration of that arm; by default the file of `--id` where LeRobot keeps it
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "follower",
+        conflicts_with = "id"
+    )]
     pub calibration: Option<PathBuf>,
+    /// The id that the arm was calibrated under with LeRobot (its `--robot.id`); by default the only one there is
+    #[arg(long, value_name = "ID", requires = "follower")]
+    pub id: Option<String>,
     /// A camera: a device id or path, an image, or a directory of images [may be repeated]
     #[arg(long = "camera", value_name = "NAME=SOURCE")]
     pub cameras: Vec<camera::Spec>,

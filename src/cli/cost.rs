@@ -229,7 +229,7 @@ impl Mul<u64> for Cost {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::cli) mod tests {
     use super::*;
     use crate::policy::VisionArchitecture;
 

@@ -1,6 +1,5 @@
 //! Turns single words of the command line into values, or says what was expected.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -39,21 +38,6 @@ pub enum JsonTo {
     File(PathBuf),
 }
 
-/// `--device`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceArg {
-    /// The best hardware adapter, else the CPU.
-    Auto,
-    /// The CPU.
-    Flex,
-    /// The best hardware adapter or nothing.
-    Wgpu,
-    /// Adapter N in the order of `check`.
-    Gpu(usize),
-    /// A software adapter such as lavapipe.
-    Software,
-}
-
 /// Splits at the first equals sign; neither part may be empty.
 fn pair(text: &str, left: &str, right: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -73,9 +57,12 @@ pub fn image(text: &str) -> Result<ImageArg, String> {
     })
 }
 
-/// Parses `VIEW=CAMERA`.
+/// Parses `VIEW=CAMERA`; a view without a dot is the last part of LeRobot's usual key.
 pub fn view(text: &str) -> Result<ViewBinding, String> {
-    let (view, camera) = pair(text, "VIEW", "CAMERA")?;
+    let (mut view, camera) = pair(text, "VIEW", "CAMERA")?;
+    if !view.contains('.') {
+        view.insert_str(0, "observation.images.");
+    }
     Ok(ViewBinding {
         view,
         camera: Some(camera),
@@ -182,36 +169,6 @@ impl FromStr for JsonTo {
     }
 }
 
-impl FromStr for DeviceArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |rest: &str| rest.parse().ok().map(Self::Gpu);
-        match text {
-            "auto" => Some(Self::Auto),
-            "flex" | "cpu" => Some(Self::Flex),
-            "wgpu" | "gpu" => Some(Self::Wgpu),
-            "software" => Some(Self::Software),
-            _ => text.strip_prefix("gpu:").and_then(number),
-        }
-        .ok_or_else(|| {
-            "expected auto, flex, wgpu, gpu:N or software; `smolpilot check` lists the adapters and their numbers".to_owned()
-        })
-    }
-}
-
-impl fmt::Display for DeviceArg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Flex => f.write_str("flex"),
-            Self::Wgpu => f.write_str("wgpu"),
-            Self::Gpu(number) => write!(f, "gpu:{number}"),
-            Self::Software => f.write_str("software"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,7 +191,11 @@ mod tests {
     #[test]
     fn a_view_is_bound_to_a_camera() {
         let binding = view("camera1=front").unwrap();
-        assert_eq!(binding.view, "camera1");
+        assert_eq!(binding.view, "observation.images.camera1");
+        assert_eq!(
+            view("observation.image2=front").unwrap().view,
+            "observation.image2"
+        );
         assert_eq!(binding.camera.as_deref(), Some("front"));
         assert!(view("camera1").unwrap_err().contains("VIEW=CAMERA"));
     }
@@ -257,19 +218,6 @@ mod tests {
         );
         assert_eq!("./7".parse(), Ok(NoiseArg::File("./7".into())));
         assert!("".parse::<NoiseArg>().is_err());
-    }
-
-    #[test]
-    fn devices_are_read_and_printed_alike() {
-        for word in ["auto", "flex", "wgpu", "gpu:0", "gpu:12", "software"] {
-            assert_eq!(word.parse::<DeviceArg>().unwrap().to_string(), word);
-        }
-        for wrong in ["cuda", "gpu:", "gpu:x", "gpu:-1", ""] {
-            assert!(
-                wrong.parse::<DeviceArg>().unwrap_err().contains("gpu:N"),
-                "{wrong}"
-            );
-        }
     }
 
     #[test]

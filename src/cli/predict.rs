@@ -79,6 +79,12 @@ pub fn run(args: &PredictArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 
 /// Reads the pictures and finds the view of each.
 fn pictures(views: &[String], images: &[ImageArg]) -> anyhow::Result<Vec<(String, Frame)>> {
+    if images.is_empty() {
+        return Err(wrong_argument(format!(
+            "the policy must see something: name a picture with --image KEY=FILE; its views are {}",
+            views.join(", ")
+        )));
+    }
     let mut found: Vec<(String, Frame)> = Vec::new();
     for image in images {
         let view = view_named(views, &image.key)?;
@@ -272,6 +278,11 @@ mod tests {
             &[given("wrist"), given("observation.images.wrist")],
         );
         assert!(twice.unwrap_err().to_string().contains("twice"));
+        let none = pictures(&spec().views, &[]).unwrap_err().to_string();
+        assert!(
+            none.contains("--image") && none.contains("camera1"),
+            "{none}"
+        );
     }
 
     #[test]

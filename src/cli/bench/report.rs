@@ -6,17 +6,18 @@ use serde::Serialize;
 
 use crate::cli::cost::{ChunkCost, Cost};
 
-/// One stage of one run, as measured.
+/// One stage of one run, as timed or as counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StageRun {
     /// From the call until the device is done.
     pub ms: f64,
-    /// Of that, until the host had submitted everything; the rest is waiting for the device.
-    pub host_ms: f64,
+    /// Of that, until the host had given everything to the device; the rest is waiting for it. `None` where the stage
+    /// cannot be watched from outside.
+    pub host_ms: Option<f64>,
     /// Kernel launches; on the CPU, where nothing is launched, 0.
     pub kernels: u64,
-    /// Submissions to the device's queue.
-    pub submits: u64,
+    /// Submissions to the device's queue, the one that waits for the stage included. `None` as above.
+    pub submits: Option<u64>,
 }
 
 /// One run of all stages.
@@ -30,16 +31,15 @@ pub struct ChunkRun {
 }
 
 impl ChunkRun {
-    fn total(&self) -> StageRun {
+    /// All stages together.
+    pub fn total(&self) -> StageRun {
         let stages = [self.vision, self.prefix, self.denoise];
-        stages
-            .iter()
-            .fold(StageRun::default(), |sum, stage| StageRun {
-                ms: sum.ms + stage.ms,
-                host_ms: sum.host_ms + stage.host_ms,
-                kernels: sum.kernels + stage.kernels,
-                submits: sum.submits + stage.submits,
-            })
+        StageRun {
+            ms: stages.iter().map(|stage| stage.ms).sum(),
+            host_ms: stages.iter().map(|stage| stage.host_ms).sum(),
+            kernels: stages.iter().map(|stage| stage.kernels).sum(),
+            submits: stages.iter().map(|stage| stage.submits).sum(),
+        }
     }
 }
 
@@ -78,11 +78,11 @@ impl Spread {
 pub struct StageReport {
     pub ms: Spread,
     pub kernels: u64,
-    pub submits: u64,
+    pub submits: Option<u64>,
     pub bytes_read: u64,
     pub flops: u64,
     /// Median over the runs.
-    pub host_ms: f64,
+    pub host_ms: Option<f64>,
     /// Largest resident set of the program up to the end of this stage.
     pub peak_rss_bytes: Option<u64>,
     /// Median time of the naive way over this one's.
@@ -134,19 +134,20 @@ pub struct Report {
 }
 
 impl Stages {
-    /// Sums up some runs of at least one.
-    pub fn of(runs: &[ChunkRun], cost: ChunkCost) -> Self {
+    /// Sums up some timed runs (at least one) and a counted one.
+    pub fn of(runs: &[ChunkRun], counts: &ChunkRun, cost: ChunkCost) -> Self {
         let last = runs.last().copied().unwrap_or_default();
         let stage = |pick: fn(&ChunkRun) -> StageRun, cost: Cost, peak: Option<u64>| {
             let picked: Vec<_> = runs.iter().map(pick).collect();
-            let counts = pick(&last);
+            let counts = pick(counts);
+            let host: Option<Vec<f64>> = picked.iter().map(|run| run.host_ms).collect();
             StageReport {
                 ms: Spread::of(picked.iter().map(|run| run.ms).collect()),
                 kernels: counts.kernels,
                 submits: counts.submits,
                 bytes_read: cost.bytes_read,
                 flops: cost.flops,
-                host_ms: Spread::of(picked.iter().map(|run| run.host_ms).collect()).median,
+                host_ms: host.map(|host| Spread::of(host).median),
                 peak_rss_bytes: peak,
                 naive_ratio: None,
             }
@@ -251,19 +252,24 @@ fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "{name:<8} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>8} {:>8} {:>10.1} {:>9.2} {:>9.1}",
+            "{name:<8} {:>10.2} {:>10.2} {:>10.2} {:>10} {:>8} {:>8} {:>10.1} {:>9.2} {:>9.1}",
             stage.ms.median,
             stage.ms.min,
             stage.ms.max,
-            stage.host_ms,
+            known(stage.host_ms.map(|ms| format!("{ms:.2}"))),
             stage.kernels,
-            stage.submits,
+            known(stage.submits),
             stage.bytes_read as f64 / 1e6,
             giga,
             rate
         )?;
     }
     Ok(())
+}
+
+/// The value, or a dash.
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| value.to_string())
 }
 
 #[cfg(test)]
@@ -273,9 +279,9 @@ mod tests {
     fn runs(times: &[f64]) -> Vec<ChunkRun> {
         let stage = |ms| StageRun {
             ms,
-            host_ms: ms / 2.0,
+            host_ms: Some(ms / 2.0),
             kernels: 7,
-            submits: 2,
+            submits: Some(2),
         };
         let run = |ms: &f64| ChunkRun {
             vision: stage(*ms),
@@ -299,8 +305,9 @@ mod tests {
     }
 
     fn report() -> Report {
-        let naive = Stages::of(&runs(&[4.0]), cost());
-        let stages = Stages::of(&runs(&[1.0, 3.0, 2.0]), cost()).compared_with(&naive);
+        let naive = Stages::of(&runs(&[4.0]), &runs(&[0.0])[0], cost());
+        let stages =
+            Stages::of(&runs(&[1.0, 3.0, 2.0]), &runs(&[0.0])[0], cost()).compared_with(&naive);
         Report {
             subject: Subject {
                 policy: "tiny".into(),
@@ -335,7 +342,8 @@ mod tests {
     fn the_total_is_the_sum_of_the_stages() {
         let stages = report().stages;
         assert_eq!(stages.total.ms.runs, [6.0, 18.0, 12.0]);
-        assert_eq!((stages.total.kernels, stages.total.submits), (21, 6));
+        assert_eq!((stages.total.kernels, stages.total.submits), (21, Some(6)));
+        assert_eq!(stages.total.host_ms, Some(6.0));
         assert_eq!((stages.total.flops, stages.total.bytes_read), (6, 60));
         assert_eq!(stages.total.naive_ratio, Some(2.0));
     }

@@ -1,4 +1,194 @@
 //! `smolpilot run`: the runtime without a window, for a while, with a summary at the end.
 
-mod knobs;
+pub mod knobs;
 mod summary;
+
+use std::io::Write;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::bail;
+
+use self::summary::{Summary, failure};
+use crate::app::wiring::Rig;
+use crate::cli::args::RunArgs;
+use crate::cli::output::{Outcome, deliver};
+use crate::cli::policy::{Progress, choices};
+use crate::runtime::{Command, Connection, Mode, PolicyStatus, Runtime, Snapshot};
+
+/// How long an arm may take to answer for the first time.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How often a wait looks for news to log.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the loop may take to hold at the end.
+const HOLD_LIMIT: Duration = Duration::from_secs(1);
+
+/// Set by Ctrl-C, and by whoever ends the program politely.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Runs the command.
+pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    listen_for_interrupts();
+    let rig = Rig::start(args.options()?)?;
+    let flown = fly(&rig.runtime, args);
+    let last = hold(&rig.runtime);
+    rig.shutdown();
+    let (first, last) = (flown?, last.unwrap_or_default());
+    let summary = Summary::between(&first, &last);
+    deliver(out, args.json.json.as_ref(), &summary, |out| {
+        summary.print(out)
+    })?;
+    match failure(&last) {
+        Some(why) => bail!("{why}"),
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// Waits until the run begins and then until it is over; returns the snapshot that it began with.
+fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
+    let first = begin(runtime)?;
+    let over = |seen: &Snapshot| {
+        interrupted()
+            || args
+                .seconds
+                .is_some_and(|seconds| (seen.now - first.now).as_secs_f64() >= seconds)
+    };
+    while runtime.wait_for(LOOK, over).is_none() {
+        if !runtime.is_running() {
+            bail!("the control thread has ended; the servos hold their last goal");
+        }
+    }
+    Ok(first)
+}
+
+/// Waits until the policy drives, or, with an arm that is only watched, until it could.
+fn begin(runtime: &Runtime) -> anyhow::Result<Snapshot> {
+    let mut progress = Progress::default();
+    loop {
+        let begun = |seen: &Snapshot| interrupted() || has_begun(seen);
+        if let Some(seen) = runtime.wait_for(LOOK, begun) {
+            return Ok(Snapshot::clone(&seen));
+        }
+        let Some(seen) = runtime.snapshot.get() else {
+            if !runtime.is_running() {
+                bail!("the control thread did not start");
+            }
+            continue;
+        };
+        if let Some(why) = obstacle(&seen) {
+            bail!("{why}");
+        }
+        if let PolicyStatus::Loading(now) = &seen.policy
+            && let Some(line) = progress.line(now)
+        {
+            log::info!("{line}");
+        }
+    }
+}
+
+fn has_begun(seen: &Snapshot) -> bool {
+    let ready = matches!(seen.policy, PolicyStatus::Ready { .. });
+    let limp = seen.connection == Connection::Connected { torque: false };
+    seen.mode == Mode::Policy && ready || limp && ready && seen.now > CONNECT_LIMIT
+}
+
+/// Why the run will not begin.
+fn obstacle(seen: &Snapshot) -> Option<String> {
+    match &seen.policy {
+        PolicyStatus::Refused { why, stats } => return Some(choices(why.clone(), stats)),
+        PolicyStatus::Failed {
+            why,
+            restarting: false,
+        } => return Some(why.clone()),
+        _ => {}
+    }
+    match &seen.connection {
+        Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(format!("{}: {why}", seen.arm)),
+        _ => None,
+    }
+}
+
+/// Lets the arm hold its pose, and returns the last picture of the run: the one before, unless the loop is gone.
+fn hold(runtime: &Runtime) -> Option<Snapshot> {
+    let last = runtime.snapshot.get().map(|seen| Snapshot::clone(&seen));
+    if runtime
+        .commands
+        .try_send(Command::SetMode(Mode::Hold))
+        .is_ok()
+    {
+        let holds = runtime.wait_for(HOLD_LIMIT, |seen| seen.mode == Mode::Hold);
+        if holds.is_none() {
+            log::warn!("the loop did not confirm that it holds; the stop is pressed");
+            runtime.estop.press();
+        }
+    }
+    last
+}
+
+fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// The first Ctrl-C ends the run in order; a second one ends the program, in case a driver hangs.
+fn listen_for_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let heard = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::SeqCst) {
+                #[expect(
+                    clippy::exit,
+                    reason = "a thread that hangs in a driver cannot be ended"
+                )]
+                std::process::exit(130);
+            }
+            log::info!("ending the run; the arm holds. Once more to quit at once");
+        });
+        if let Err(error) = heard {
+            log::warn!("Ctrl-C cannot be caught, it will end the program at once: {error}");
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(mode: Mode, policy: PolicyStatus, connection: Connection) -> Snapshot {
+        Snapshot {
+            mode,
+            policy,
+            connection,
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn a_run_begins_when_the_policy_drives() {
+        let (ready, armed) = (
+            PolicyStatus::Ready { busy: true },
+            Connection::Connected { torque: true },
+        );
+        assert!(has_begun(&seen(Mode::Policy, ready.clone(), armed.clone())));
+        assert!(!has_begun(&seen(Mode::Hold, ready, armed.clone())));
+        assert!(!has_begun(&seen(Mode::Policy, PolicyStatus::Absent, armed)));
+    }
+
+    #[test]
+    fn what_keeps_a_run_from_beginning_is_named() {
+        let refused = PolicyStatus::Refused {
+            why: "config.json is missing".into(),
+            stats: vec![],
+        };
+        let why = obstacle(&seen(Mode::Hold, refused, Connection::Connecting)).unwrap();
+        assert_eq!(why, "config.json is missing");
+        let mut lost = seen(
+            Mode::Hold,
+            PolicyStatus::Absent,
+            Connection::Lost("no answer".into()),
+        );
+        assert_eq!(obstacle(&lost), None);
+        lost.now = CONNECT_LIMIT * 2;
+        assert!(obstacle(&lost).unwrap().contains("no answer"));
+    }
+}

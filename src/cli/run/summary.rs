@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::cli::policy::choices;
 use crate::runtime::{Connection, Fault, FaultKind, PolicyStatus, Snapshot};
 
 /// What `run --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Control periods since the start.
+    /// Control periods since the policy began to drive; the counts below are from there as well.
     pub ticks: u64,
     pub late_ticks: u64,
-    /// 99th percentile of the time from one tick to the next, milliseconds.
+    /// 99th percentile of the time that a tick works, milliseconds.
     pub tick_p99_ms: f64,
     /// Chunks that arrived and were merged.
     pub chunks: u64,
@@ -70,19 +71,19 @@ impl From<&Fault> for FaultLine {
 }
 
 impl Summary {
-    /// Reads the summary off the last snapshot; `intervals` are the times between ticks.
-    pub fn of(snapshot: &Snapshot, intervals: &[Duration]) -> Self {
+    /// What happened between two snapshots.
+    pub fn between(first: &Snapshot, snapshot: &Snapshot) -> Self {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let spec = snapshot.spec.as_deref();
         Self {
-            ticks: snapshot.tick.0,
-            late_ticks: snapshot.late_ticks,
-            tick_p99_ms: ms(percentile(intervals, 0.99)),
-            chunks: snapshot.chunks,
-            starved_ticks: snapshot.starved_ticks,
+            ticks: snapshot.tick.since(first.tick),
+            late_ticks: snapshot.late_ticks.saturating_sub(first.late_ticks),
+            tick_p99_ms: ms(snapshot.tick_p99),
+            chunks: snapshot.chunks.saturating_sub(first.chunks),
+            starved_ticks: snapshot.starved_ticks.saturating_sub(first.starved_ticks),
             faults: snapshot.faults.iter().map(FaultLine::from).collect(),
             max_step: snapshot.max_step,
-            requests: snapshot.requests,
+            requests: snapshot.requests.saturating_sub(first.requests),
             stale_chunks: snapshot.stale_chunks,
             filtered: snapshot.filtered,
             bus_retries: snapshot.bus_retries,
@@ -100,7 +101,7 @@ impl Summary {
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "ticks          {} ({} late, p99 {:.1} ms, {:.1} Hz)",
+            "ticks          {} ({} late, 99 % work less than {:.1} ms, {:.1} Hz)",
             self.ticks, self.late_ticks, self.tick_p99_ms, self.rate_hz
         )?;
         writeln!(
@@ -133,11 +134,7 @@ impl Summary {
 /// A policy that is merely too slow, late ticks and retried packets are told, but are no failure.
 pub fn failure(snapshot: &Snapshot) -> Option<String> {
     if let PolicyStatus::Refused { why, stats } = &snapshot.policy {
-        let choices = match stats.as_slice() {
-            [] => String::new(),
-            names => format!("; choose one with --stats: {}", names.join(", ")),
-        };
-        return Some(format!("{why}{choices}"));
+        return Some(choices(why.clone(), stats));
     }
     if let Connection::Lost(why) = &snapshot.connection {
         return Some(format!("{}: {why}", snapshot.arm));
@@ -151,6 +148,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
 fn stops_the_policy(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BusLost
+        | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
@@ -163,17 +161,6 @@ fn stops_the_policy(kind: FaultKind) -> bool {
             false
         }
     }
-}
-
-/// The value below which `part` of the times lie; zero of none.
-fn percentile(times: &[Duration], part: f64) -> Duration {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    let rank = (sorted.len() as f64 * part).ceil() as usize;
-    sorted
-        .get(rank.saturating_sub(1))
-        .copied()
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -200,6 +187,7 @@ mod tests {
             chunks: 4,
             starved_ticks: 3,
             max_step: 1.5,
+            tick_p99: Duration::from_millis(33),
             ..Snapshot::default()
         }
     }
@@ -210,8 +198,8 @@ mod tests {
             faults: vec![fault(FaultKind::CameraStale, true)],
             ..snapshot()
         };
-        let intervals = [Duration::from_millis(33); 90];
-        let json = serde_json::to_value(Summary::of(&with_fault, &intervals)).unwrap();
+        let from = Snapshot::default();
+        let json = serde_json::to_value(Summary::between(&from, &with_fault)).unwrap();
         assert_eq!(json["ticks"], 90);
         assert_eq!(json["late_ticks"], 1);
         assert_eq!(json["tick_p99_ms"], 33.0);
@@ -219,16 +207,22 @@ mod tests {
         assert_eq!(json["starved_ticks"], 3);
         assert_eq!(json["max_step"], 1.5);
         assert_eq!(json["faults"][0]["kind"], "CameraStale");
-        let clean = serde_json::to_value(Summary::of(&snapshot(), &[])).unwrap();
+        let clean = serde_json::to_value(Summary::between(&from, &snapshot())).unwrap();
         assert_eq!(clean["faults"], serde_json::json!([]));
     }
 
     #[test]
-    fn a_percentile_is_one_of_the_times() {
-        let times: Vec<_> = (1..=100).rev().map(Duration::from_millis).collect();
-        assert_eq!(percentile(&times, 0.99), Duration::from_millis(99));
-        assert_eq!(percentile(&times[..1], 0.99), Duration::from_millis(100));
-        assert_eq!(percentile(&[], 0.99), Duration::ZERO);
+    fn only_what_happened_while_the_policy_drove_is_counted() {
+        let begin = Snapshot {
+            tick: Tick(60),
+            late_ticks: 1,
+            ..Snapshot::default()
+        };
+        let summary = Summary::between(&begin, &snapshot());
+        assert_eq!(
+            (summary.ticks, summary.late_ticks, summary.chunks),
+            (30, 0, 4)
+        );
     }
 
     #[test]

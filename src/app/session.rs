@@ -1,0 +1,157 @@
+//! One session with the window: the rig behind it, and what the operator chose last time.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::app::keeper::{self, Keeper};
+use crate::app::log;
+use crate::app::window::{self, WindowSetup};
+use crate::app::wiring::{FIRST_TASK, Rig, RigOptions};
+use crate::latest::Latest;
+use crate::runtime::{FaultKind, Settings, ViewBinding};
+use crate::ui::Preferences;
+
+/// Opens the window over a rig and stays until it is closed.
+///
+/// Knobs, task and views are those of the last session unless `options` names them; the policy and the arm are always
+/// those that were named, so that a start never drives something unexpected.
+///
+/// # Errors
+/// The rig cannot be started or the window cannot be opened; the message says why.
+pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
+    let path = settings_path(&mut options);
+    let settings = path
+        .as_ref()
+        .map(|path| load(path, &mut options))
+        .unwrap_or_default();
+    recall(&mut options, &settings);
+    let preferences = path
+        .as_deref()
+        .map(keeper::read_preferences)
+        .unwrap_or_default();
+    let rig = Rig::start(options)?;
+    let shown: Latest<Preferences> = Latest::new();
+    shown.set(preferences.clone());
+    let keeper = path
+        .map(|path| Keeper::start(path, settings, rig.runtime.snapshot.clone(), shown.clone()))
+        .transpose()
+        .context("cannot keep the settings")?;
+    let estop = rig.runtime.estop.clone();
+    let closed = window::run(WindowSetup {
+        snapshots: rig.runtime.snapshot.clone(),
+        commands: rig.runtime.commands.clone(),
+        stop: Box::new(move || estop.press()),
+        preferences,
+        save: Box::new(move |chosen| shown.set(chosen.clone())),
+        log: log::lines(),
+    });
+    drop(keeper);
+    rig.shutdown();
+    closed
+}
+
+fn settings_path(options: &mut RigOptions) -> Option<PathBuf> {
+    Settings::path()
+        .map_err(|error| {
+            let remedy = "Knobs and tasks start from their defaults each time.";
+            options
+                .faults
+                .push((FaultKind::Settings, error.to_string(), remedy.to_owned()));
+        })
+        .ok()
+}
+
+fn load(path: &std::path::Path, options: &mut RigOptions) -> Settings {
+    let (settings, error) = Settings::load(path);
+    if let Some(error) = error {
+        let remedy = "Set the knobs again; they are kept from now on.";
+        options
+            .faults
+            .push((FaultKind::Settings, error.to_string(), remedy.to_owned()));
+    }
+    settings
+}
+
+/// Fills in from the last session what was not named.
+fn recall(options: &mut RigOptions, settings: &Settings) {
+    options.knobs = settings.knobs;
+    if options.task.is_empty() {
+        let last = settings.task.as_str();
+        options.task = if last.is_empty() { FIRST_TASK } else { last }.to_owned();
+    }
+    let named = |view: &ViewBinding| options.views.iter().any(|other| other.view == view.view);
+    let remembered: Vec<ViewBinding> = settings
+        .views
+        .iter()
+        .filter(|view| !named(view))
+        .cloned()
+        .collect();
+    options.views.extend(remembered);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::wiring::ArmChoice;
+    use crate::gpu::DeviceChoice;
+    use crate::policy::LoadRequest;
+    use crate::runtime::Knobs;
+
+    fn options() -> RigOptions {
+        RigOptions {
+            policy: LoadRequest::default(),
+            device: DeviceChoice::Flex,
+            arm: ArmChoice::Simulated,
+            cameras: vec![],
+            views: vec![],
+            task: String::new(),
+            knobs: Knobs::default(),
+            seed: 0,
+            takeoff: true,
+            faults: vec![],
+        }
+    }
+
+    fn binding(view: &str, camera: &str) -> ViewBinding {
+        ViewBinding {
+            view: view.into(),
+            camera: Some(camera.into()),
+        }
+    }
+
+    #[test]
+    fn what_was_named_wins_over_the_last_session() {
+        let mut settings = Settings {
+            task: "stack".into(),
+            views: vec![binding("a", "front"), binding("b", "wrist")],
+            ..Settings::default()
+        };
+        settings.knobs.fps = 20.0;
+        let mut named = RigOptions {
+            task: "sort".into(),
+            views: vec![binding("a", "side")],
+            ..options()
+        };
+        recall(&mut named, &settings);
+        assert_eq!((named.task.as_str(), named.knobs.fps), ("sort", 20.0));
+        assert_eq!(named.views, [binding("a", "side"), binding("b", "wrist")]);
+        let mut bare = options();
+        recall(&mut bare, &settings);
+        assert_eq!(bare.task, "stack");
+        recall(&mut bare, &Settings::default());
+        let mut first = options();
+        recall(&mut first, &Settings::default());
+        assert_eq!(first.task, FIRST_TASK);
+    }
+
+    #[test]
+    fn spoilt_settings_are_a_fault_and_no_obstacle() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        std::fs::write(&path, "{ half").unwrap();
+        let mut options = options();
+        assert_eq!(load(&path, &mut options), Settings::default());
+        assert_eq!(options.faults[0].0, FaultKind::Settings);
+    }
+}

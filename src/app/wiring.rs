@@ -1,0 +1,290 @@
+//! Puts a rig together from what the operator named: arm, cameras, policy and the runtime that flies them.
+//!
+//! The simulated rig switches its torque on by itself and lets the policy drive as soon as it is ready, so that the main
+//! job is seen without a click. A real arm is only ever armed by a command of the operator.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+
+use crate::app::takeoff::Takeoff;
+use crate::app::world::World;
+use crate::arm::{self, Arm, Calibration};
+use crate::camera::{self, Camera, Feed};
+use crate::clock::Clock;
+use crate::gpu::{self, DeviceChoice};
+use crate::policy::self_test::{self, Verdicts};
+use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
+use crate::runtime::{Connector, FaultKind, Knobs, PolicyLoader, Runtime, Setup, ViewBinding};
+
+/// The task of a first start; its words are those of the reference figures.
+pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
+
+/// What to put together.
+#[derive(Clone, Debug)]
+pub struct RigOptions {
+    pub policy: LoadRequest,
+    pub device: DeviceChoice,
+    pub arm: ArmChoice,
+    /// Cameras by name. The simulated rig has its own, which these join or replace.
+    pub cameras: Vec<camera::Spec>,
+    /// Which camera feeds which view; the view may be named by the last part of its key.
+    pub views: Vec<ViewBinding>,
+    pub task: String,
+    pub knobs: Knobs,
+    /// Where the cubes of the simulated table lie.
+    pub seed: u64,
+    /// Switches torque on and lets the policy drive without a click.
+    pub takeoff: bool,
+    /// What went wrong before, for the operator: kind, what happened, what to do.
+    pub faults: Vec<(FaultKind, String, String)>,
+}
+
+/// Which arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArmChoice {
+    Simulated,
+    /// A real follower.
+    Follower {
+        port: String,
+        calibration: PathBuf,
+    },
+}
+
+/// A running rig. Dropping it ends the run; a real arm goes on holding.
+pub struct Rig {
+    /// Ends first, so that nothing is asked of a runtime that closes.
+    takeoff: Option<Takeoff>,
+    pub runtime: Runtime,
+    cameras: Vec<Camera>,
+    world: Option<World>,
+}
+
+impl Rig {
+    /// Starts everything. Slow things (loading, connecting, opening cameras) go on behind it and show in the snapshot.
+    ///
+    /// # Errors
+    /// The calibration cannot be read, a camera cannot be opened at all in this build, or the system gives no thread.
+    pub fn start(options: RigOptions) -> anyhow::Result<Self> {
+        let clock = Clock::real();
+        let mut setup = Setup::new(clock.clone(), policy_loader(options.device));
+        let world = match &options.arm {
+            ArmChoice::Simulated => {
+                let world = World::start(clock.clone(), options.seed)
+                    .context("cannot start the simulated rig")?;
+                simulated(&mut setup, &world);
+                Some(world)
+            }
+            ArmChoice::Follower { port, calibration } => {
+                setup.arm.clone_from(port);
+                setup.connector = Some(follower(port, calibration, &clock)?);
+                None
+            }
+        };
+        let cameras = open_cameras(&options.cameras, &clock)?;
+        join_feeds(&mut setup.feeds, &cameras);
+        setup.policy = Some(options.policy);
+        setup.knobs = options.knobs;
+        setup.task = options.task;
+        setup.views = options.views;
+        setup.faults = options.faults;
+        let runtime = Runtime::start(setup).context("cannot start the control thread")?;
+        let takeoff = options
+            .takeoff
+            .then(|| Takeoff::start(runtime.commands.clone(), runtime.snapshot.clone()))
+            .transpose()
+            .context("cannot start the run")?;
+        Ok(Self {
+            takeoff,
+            runtime,
+            cameras,
+            world,
+        })
+    }
+
+    /// Ends the run in order: nobody asks any more, the arm holds, then cameras and pretend world go.
+    pub fn shutdown(mut self) {
+        drop(self.takeoff.take());
+        self.runtime.shutdown();
+        drop(self.cameras);
+        drop(self.world);
+    }
+}
+
+fn simulated(setup: &mut Setup, world: &World) {
+    "simulated rig".clone_into(&mut setup.arm);
+    setup.connector = Some(world.connector());
+    setup.feeds = world.feeds();
+    setup.props = world.props();
+    setup.reset_scene = world.reset_scene();
+}
+
+fn refusal(error: impl ToString) -> Refusal {
+    Refusal {
+        why: error.to_string(),
+        stats: Vec::new(),
+    }
+}
+
+/// Loads policies on the thread that runs them; the device is opened there too, because tensors may not change threads.
+///
+/// A device that computes something else than the CPU on a tiny network is refused before it may drive.
+pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
+    Arc::new(move |request, progress| {
+        let device = gpu::open(choice).map_err(refusal)?;
+        log::info!("device: {} ({})", device.summary(), device.why);
+        progress(LoadProgress {
+            stage: LoadStage::SelfTest,
+            fraction: None,
+        });
+        let passed = self_test::verify(&device, &Verdicts::of_user()).map_err(refusal)?;
+        log::info!("self-test: {passed}");
+        policy::load(request, &device, progress)
+    })
+}
+
+fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
+    let calibration = Calibration::read(calibration)?;
+    let (port, clock) = (port.to_owned(), clock.clone());
+    Ok(Box::new(move || {
+        let options = arm::Options {
+            clock: clock.clone(),
+            ..arm::Options::default()
+        };
+        Arm::connect(arm::open_port(&port)?, calibration, options)
+    }))
+}
+
+/// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
+pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result<PathBuf> {
+    if let Some(file) = file {
+        return Ok(file.to_owned());
+    }
+    let places = Calibration::lerobot_paths(id.unwrap_or("None"));
+    if let Some(found) = places.iter().find(|path| path.is_file()) {
+        return Ok(found.clone());
+    }
+    let folders: Vec<&Path> = places.iter().filter_map(|path| path.parent()).collect();
+    if id.is_some() {
+        let tried: Vec<_> = places
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        bail!(
+            "no calibration of that id: looked for {}",
+            tried.join(" and ")
+        );
+    }
+    match calibrations_in(&folders).as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(anyhow!(
+            "no calibration in {}. Calibrate the arm with LeRobot, or name its file with --calibration FILE",
+            joined(&folders)
+        )),
+        several => {
+            let ids: Vec<_> = several.iter().filter_map(|path| path.file_stem()).collect();
+            let ids: Vec<_> = ids.iter().map(|id| id.to_string_lossy()).collect();
+            bail!(
+                "several arms were calibrated here; choose one with --id: {}",
+                ids.join(", ")
+            )
+        }
+    }
+}
+
+/// Every calibration in these folders, each id once.
+fn calibrations_in(folders: &[&Path]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+            .collect();
+        files.sort();
+        files.retain(|file| {
+            !found
+                .iter()
+                .any(|known| known.file_name() == file.file_name())
+        });
+        found.extend(files);
+    }
+    found
+}
+
+fn joined(folders: &[&Path]) -> String {
+    let names: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    names.join(" or ")
+}
+
+fn open_cameras(specs: &[camera::Spec], clock: &Clock) -> anyhow::Result<Vec<Camera>> {
+    let open = |spec: &camera::Spec| {
+        Camera::from_spec(spec, clock.clone()).with_context(|| format!("camera {}", spec.name))
+    };
+    specs.iter().map(open).collect()
+}
+
+/// A named camera takes the place of a simulated one of the same name, or joins them.
+fn join_feeds(feeds: &mut Vec<Feed>, cameras: &[Camera]) {
+    for camera in cameras {
+        let feed = camera.feed().clone();
+        match feeds.iter_mut().find(|known| known.name == feed.name) {
+            Some(known) => *known = feed,
+            None => feeds.push(feed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_only_calibration_is_found_and_several_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (new, old) = (
+            folder.path().join("so_follower"),
+            folder.path().join("so101_follower"),
+        );
+        std::fs::create_dir(&old).unwrap();
+        let folders = [new.as_path(), old.as_path()];
+        assert!(calibrations_in(&folders).is_empty());
+        std::fs::write(old.join("blue.json"), "{}").unwrap();
+        std::fs::write(old.join("notes.txt"), "").unwrap();
+        assert_eq!(calibrations_in(&folders), [old.join("blue.json")]);
+        std::fs::create_dir(&new).unwrap();
+        std::fs::write(new.join("blue.json"), "{}").unwrap();
+        std::fs::write(new.join("red.json"), "{}").unwrap();
+        assert_eq!(
+            calibrations_in(&folders),
+            [new.join("blue.json"), new.join("red.json")]
+        );
+    }
+
+    #[test]
+    fn a_named_file_is_taken_as_it_is() {
+        let file = Path::new("/somewhere/arm.json");
+        assert_eq!(calibration_file(Some(file), None).unwrap(), file);
+    }
+
+    #[test]
+    fn a_named_camera_replaces_the_simulated_one_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let picture = folder.path().join("a.png");
+        image::RgbImage::new(4, 4).save(&picture).unwrap();
+        let spec = |name: &str| format!("{name}={}", picture.display()).parse().unwrap();
+        let cameras = open_cameras(&[spec("front"), spec("side")], &Clock::real()).unwrap();
+        let mut feeds = vec![
+            Feed::new("front", "simulated"),
+            Feed::new("wrist", "simulated"),
+        ];
+        join_feeds(&mut feeds, &cameras);
+        let names: Vec<_> = feeds.iter().map(|feed| feed.name.as_str()).collect();
+        assert_eq!(names, ["front", "wrist", "side"]);
+        assert!(feeds[0].source.contains("a.png"), "{}", feeds[0].source);
+    }
+}

@@ -1,0 +1,129 @@
+//! From the options of the window and of `run` to a rig that can be started.
+
+use crate::app::wiring::{ArmChoice, FIRST_TASK, RigOptions, calibration_file};
+use crate::cli::args::{RigArgs, RunArgs};
+use crate::cli::policy;
+use crate::cli::run::knobs;
+use crate::runtime::Knobs;
+
+impl RigArgs {
+    /// What the window opens over. An empty task means that of the last session.
+    ///
+    /// # Errors
+    /// No calibration for the arm that was named.
+    pub fn options(&self) -> anyhow::Result<RigOptions> {
+        let arm = match &self.follower {
+            None => ArmChoice::Simulated,
+            Some(port) => ArmChoice::Follower {
+                port: port.clone(),
+                calibration: calibration_file(self.calibration.as_deref(), self.id.as_deref())?,
+            },
+        };
+        Ok(RigOptions {
+            policy: policy::request(&self.policy),
+            device: self.device.device,
+            // A simulation starts by itself; a real arm waits for the operator's command.
+            takeoff: arm == ArmChoice::Simulated,
+            arm,
+            cameras: self.cameras.clone(),
+            views: self.views.clone(),
+            task: self.task.clone().unwrap_or_default(),
+            knobs: Knobs::default(),
+            seed: self.seed,
+            faults: Vec::new(),
+        })
+    }
+}
+
+impl RunArgs {
+    /// What `run` flies; nothing of an earlier session is used, so that a run can be repeated.
+    ///
+    /// # Errors
+    /// Those of [`RigArgs::options`].
+    pub fn options(&self) -> anyhow::Result<RigOptions> {
+        let rig = self.rig.options()?;
+        Ok(RigOptions {
+            takeoff: rig.takeoff || self.arm,
+            task: self
+                .rig
+                .task
+                .clone()
+                .unwrap_or_else(|| FIRST_TASK.to_owned()),
+            knobs: knobs::knobs(&self.knobs),
+            ..rig
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::args::{Cli, Verb};
+    use crate::gpu::DeviceChoice;
+
+    fn window(words: &str) -> RigArgs {
+        Cli::try_parse_from(words.split_whitespace())
+            .unwrap()
+            .window
+    }
+
+    fn run(words: &str) -> Box<RunArgs> {
+        match Cli::try_parse_from(words.split_whitespace()).unwrap().verb {
+            Some(Verb::Run(args)) => args,
+            other => panic!("{words} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_bare_program_flies_the_demo_on_the_rig_by_itself() {
+        let options = window("smolpilot").options().unwrap();
+        assert_eq!(options.policy.source, "demo");
+        assert_eq!(options.arm, ArmChoice::Simulated);
+        assert_eq!(options.device, DeviceChoice::Auto);
+        assert!(options.takeoff && options.task.is_empty());
+    }
+
+    #[test]
+    fn a_real_arm_is_armed_only_when_told() {
+        let arm = "--follower /dev/ttyACM0 --calibration arm.json";
+        assert!(
+            !window(&format!("smolpilot {arm}"))
+                .options()
+                .unwrap()
+                .takeoff
+        );
+        assert!(
+            !run(&format!("smolpilot run {arm}"))
+                .options()
+                .unwrap()
+                .takeoff
+        );
+        let told = run(&format!("smolpilot run {arm} --arm"))
+            .options()
+            .unwrap();
+        assert!(told.takeoff);
+        let follower = ArmChoice::Follower {
+            port: "/dev/ttyACM0".into(),
+            calibration: "arm.json".into(),
+        };
+        assert_eq!(told.arm, follower);
+    }
+
+    #[test]
+    fn a_run_takes_its_knobs_and_task_from_the_words() {
+        let options = run("smolpilot run --g 0.4 --fps 20 --task stack --device flex")
+            .options()
+            .unwrap();
+        assert_eq!(
+            (options.knobs.chunk_size_threshold, options.knobs.fps),
+            (0.4, 20.0)
+        );
+        assert_eq!(
+            (options.task.as_str(), options.device),
+            ("stack", DeviceChoice::Flex)
+        );
+        assert_eq!(run("smolpilot run").options().unwrap().task, FIRST_TASK);
+    }
+}
