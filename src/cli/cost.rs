@@ -59,8 +59,8 @@ pub fn chunk_cost(network: &Architecture, load: Load) -> ChunkCost {
     let step = denoise_step(network, prefix_tokens, load.naive);
     ChunkCost {
         vision: vision(network, load.images as u64, load.image_edge),
-        prefix: prefix(network, prefix_tokens, load.naive),
-        denoise: once + step * load.steps as u64,
+        prefix: prefix(network, prefix_tokens, load.naive) + once,
+        denoise: step * load.steps as u64,
     }
 }
 
@@ -107,7 +107,8 @@ fn vision(network: &Architecture, images: u64, edge: usize) -> Cost {
         )
 }
 
-/// The VLM's layers over the prefix. Of the last layer only K and V matter; `naive` computes all of it.
+/// The VLM's layers over the prefix. Of the last layer that the expert looks at only K and V matter; `naive` computes
+/// all of all.
 fn prefix(network: &Architecture, tokens: u64, naive: bool) -> Cost {
     let width = network.hidden_size as u64;
     let [queries, keys] = attention_widths(network);
@@ -116,12 +117,12 @@ fn prefix(network: &Architecture, tokens: u64, naive: bool) -> Cost {
         + product(tokens, queries, width)
         + gated_mlp(tokens, width, network.intermediate_size as u64)
         + attention(tokens, tokens, queries, keys);
-    let layers = network.num_vlm_layers as u64;
-    let whole_layers = if naive {
-        layers
+    let layers = if naive {
+        network.num_vlm_layers as u64
     } else {
-        layers.saturating_sub(1)
+        served_layers(network)
     };
+    let whole_layers = layers.saturating_sub(u64::from(!naive));
     product(1, network.max_state_dim as u64, width) + keys_values * layers + rest * whole_layers
 }
 
@@ -158,6 +159,13 @@ fn denoise_step(network: &Architecture, prefix_tokens: u64, naive: bool) -> Cost
         + self_layer * own
         + cross_layer * cross
         + again
+}
+
+/// VLM layers up to the last one that an expert layer looks at.
+fn served_layers(network: &Architecture) -> u64 {
+    let expert = network.num_expert_layers.max(1);
+    let multiple = network.num_vlm_layers / expert;
+    ((expert - 1) * multiple + 1).min(network.num_vlm_layers) as u64
 }
 
 /// Expert layers that attend to the prefix only.
@@ -353,9 +361,11 @@ pub(in crate::cli) mod tests {
     #[test]
     fn an_expert_of_cross_layers_alone_is_counted() {
         let mut network = base_model();
-        assert_eq!(cross_layers(&network), 8);
+        assert_eq!((cross_layers(&network), served_layers(&network)), (8, 16));
         network.self_attn_every_n_layers = 0;
         assert_eq!(cross_layers(&network), 16);
+        network.num_expert_layers = 4;
+        assert_eq!(served_layers(&network), 13);
         network.cross_attention = false;
         assert_eq!(cross_layers(&network), 0);
     }

@@ -156,7 +156,7 @@ impl Doctor {
 
     fn print_cost(&self, out: &mut dyn Write) -> io::Result<()> {
         let giga = |flops: u64| flops as f64 / 1e9;
-        let mebi = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let mebi = |bytes: u64| bytes.div_ceil(1 << 20);
         let chunk = self.cost.chunk;
         writeln!(
             out,
@@ -175,7 +175,7 @@ impl Doctor {
         )?;
         writeln!(
             out,
-            "memory     {:.0} MiB of weights, about {:.0} MiB while it computes",
+            "memory     {} MiB of weights, about {} MiB more while it computes",
             mebi(self.memory.weights_bytes),
             mebi(self.memory.activations_bytes)
         )?;
@@ -203,7 +203,8 @@ fn print_ranges(out: &mut dyn Write, what: &str, ranges: &[Range]) -> io::Result
         .iter()
         .map(|range| {
             let name = range.name.trim_end_matches(".pos");
-            format!("{name} {:.0}…{:.0}", range.low, range.high)
+            let digits = usize::from(range.high - range.low < 10.0);
+            format!("{name} {:.digits$}…{:.digits$}", range.low, range.high)
         })
         .collect();
     writeln!(out, "{what:<10} {}", ranges.join(", "))
