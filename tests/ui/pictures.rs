@@ -41,8 +41,10 @@ fn bars() {
         ("stopped", fixture::stopped(), Theme::Dark),
         ("starved", fixture::starved(), Theme::Dark),
     ] {
-        // So low that the two bars are all there is.
-        let mut harness = window(snapshot, Draft::default(), theme, [1100.0, 104.0]);
+        // A page with little on it, and so low that the two bars are all there is.
+        let mut draft = Draft::default();
+        draft.page = Page::Log;
+        let mut harness = window(snapshot, draft, theme, [1200.0, 118.0]);
         harness.snapshot(format!("bar_{name}"));
         results.extend_harness(&mut harness);
     }
