@@ -209,7 +209,7 @@ fn scale_and_offset(name: &str, shape: &[usize], hidden_size: usize) -> (f32, f3
     if norm {
         return (0.2, 1.0);
     }
-    if name.ends_with(".bias") {
+    if name.rsplit('.').next() == Some("bias") {
         return (0.1, 0.0);
     }
     if name.ends_with("position_embedding.weight") {
