@@ -18,6 +18,10 @@ pub const ACTION: &str = "action";
 /// LeRobot's SmolVLA configuration, as far as running the policy needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields are LeRobot's, by its names"
+)]
 pub struct Config {
     #[serde(rename = "type")]
     pub kind: String,

@@ -116,7 +116,7 @@ fn stat_bytes(stats: &StatTensors) -> Result<Vec<u8>, Error> {
     safetensors::serialize(views, None).map_err(tensors)
 }
 
-fn step(name: &str, config: Value) -> Value {
+fn step(name: &str, config: &Value) -> Value {
     json!({ "registry_name": name, "config": config })
 }
 
@@ -124,7 +124,7 @@ fn preprocessor(config: &Config) -> Value {
     let inputs = config.input_features.0.iter();
     let mut normalizer = step(
         "normalizer_processor",
-        normalizer(config, inputs.chain(&config.output_features.0)),
+        &normalizer(config, inputs.chain(&config.output_features.0)),
     );
     normalizer["state_file"] = json!(PRE_STATE);
     let padding = if config.pad_language_to == "max_length" {
@@ -133,10 +133,10 @@ fn preprocessor(config: &Config) -> Value {
         "longest"
     };
     json!({ "name": "policy_preprocessor", "steps": [
-        step("rename_observations_processor", json!({ "rename_map": {} })),
-        step("to_batch_processor", json!({})),
-        step("smolvla_new_line_processor", json!({})),
-        step("tokenizer_processor", json!({
+        step("rename_observations_processor", &json!({ "rename_map": {} })),
+        step("to_batch_processor", &json!({})),
+        step("smolvla_new_line_processor", &json!({})),
+        step("tokenizer_processor", &json!({
             "max_length": config.tokenizer_max_length,
             "task_key": "task",
             "padding_side": "right",
@@ -151,7 +151,7 @@ fn preprocessor(config: &Config) -> Value {
 
 fn postprocessor(config: &Config) -> Value {
     let outputs = config.output_features.0.iter();
-    let mut step = step("unnormalizer_processor", normalizer(config, outputs));
+    let mut step = step("unnormalizer_processor", &normalizer(config, outputs));
     step["state_file"] = json!(POST_STATE);
     json!({ "name": "policy_postprocessor", "steps": [step, device()] })
 }
@@ -159,7 +159,7 @@ fn postprocessor(config: &Config) -> Value {
 fn device() -> Value {
     step(
         "device_processor",
-        json!({ "device": "cpu", "float_dtype": null }),
+        &json!({ "device": "cpu", "float_dtype": null }),
     )
 }
 

@@ -13,8 +13,8 @@ use super::smolvla_policy::SmolVlaPolicy;
 use super::statistics::{self, Normalization, normalization};
 use super::tokenizer::TaskTokenizer;
 use super::{
-    Architecture, LoadProgress, LoadRequest, LoadStage, Policy, PolicySpec, Refusal, TensorSource,
-    vlm_files,
+    Architecture, LoadProgress, LoadRequest, LoadStage, Policy, PolicySpec, Refusal,
+    TensorSource as _, vlm_files,
 };
 use crate::gpu::{OpenedDevice, PRECISION};
 
@@ -99,6 +99,10 @@ pub fn fill(
     Ok(SmolVlaPolicy::new(spec, inspected.processor, network))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "so that it can stand in map_err"
+)]
 fn refusal(why: impl ToString) -> Refusal {
     Refusal {
         why: why.to_string(),

@@ -6,7 +6,7 @@ use rand_distr::{Distribution as _, StandardNormal};
 
 use super::Noise;
 
-/// `count` values of x_1.
+/// `count` values of the flow's start.
 ///
 /// # Errors
 /// In words, when given values are of another number or not finite.

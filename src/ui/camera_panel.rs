@@ -11,6 +11,9 @@ use crate::ui::draft::{Draft, Page};
 use crate::ui::theme;
 use crate::ui::words;
 
+/// The word "feeds" is left out where it would run into the camera's name, points.
+const FEEDS_WIDTH: f32 = 40.0;
+
 /// Draws the column of cameras.
 pub fn camera_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     if snapshot.cameras.is_empty() {
@@ -168,7 +171,9 @@ fn binding_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, cam
             .on_hover_text(
                 "The view of the checkpoint that this camera feeds. Wrong views make wrong actions.",
             );
-        weak_ui(ui, "feeds");
+        if ui.available_width() > FEEDS_WIDTH {
+            weak_ui(ui, "feeds");
+        }
     });
 }
 

@@ -23,9 +23,10 @@ use crate::ui::task_panel::task_ui;
 use crate::ui::theme;
 use crate::ui::top_bar::{self, top_bar_ui};
 
-const CAMERAS_WIDTH: f32 = 224.0;
-const KNOBS_WIDTH: f32 = 312.0;
-const PLOTS_HEIGHT: f32 = 276.0;
+/// How wide and how high the panels are before anybody drags them: shares of the window, and bounds in points.
+const CAMERAS_WIDTH: (f32, [f32; 2]) = (0.175, [150.0, 460.0]);
+const KNOBS_WIDTH: (f32, [f32; 2]) = (0.244, [270.0, 420.0]);
+const PLOTS_HEIGHT: (f32, [f32; 2]) = (0.345, [190.0, 560.0]);
 /// Share of the plots' height that the queue scope takes.
 const QUEUE_SHARE: f32 = 0.46;
 
@@ -74,16 +75,26 @@ fn frame(ui: &Ui, margin: Margin) -> Frame {
 }
 
 fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
-    Panel::right("knobs")
-        .default_size(KNOBS_WIDTH)
-        .size_range(250.0..=420.0)
+    let window = ui.max_rect().size();
+    let [cameras, knobs, plots] = [
+        (CAMERAS_WIDTH, window.x),
+        (KNOBS_WIDTH, window.x),
+        (PLOTS_HEIGHT, window.y),
+    ]
+    .map(|((share, [least, most]), side)| (share * side).clamp(least, most));
+    // Panels keep the size that a hand gave them, for windows of about this size.
+    let class = (window / 400.0).round();
+    let id = |name: &'static str| (name, class.x as i32, class.y as i32);
+    Panel::right(id("knobs"))
+        .default_size(knobs)
+        .size_range(250.0..=KNOBS_WIDTH.1[1])
         .frame(frame(ui, Margin::symmetric(10, 8)))
         .show(ui, |ui| {
             unmoved_ui(ui, |ui| right_ui(ui, snapshot, draft, commands));
         });
-    Panel::bottom("plots")
-        .default_size(PLOTS_HEIGHT)
-        .size_range(190.0..=520.0)
+    Panel::bottom(id("plots"))
+        .default_size(plots)
+        .size_range(170.0..=PLOTS_HEIGHT.1[1])
         .resizable(true)
         .frame(frame(ui, Margin::symmetric(10, 6)))
         .show(ui, |ui| {
@@ -93,9 +104,9 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
                 joint_ui(ui, snapshot, draft, commands);
             });
         });
-    Panel::left("cameras")
-        .default_size(CAMERAS_WIDTH)
-        .size_range(150.0..=420.0)
+    Panel::left(id("cameras"))
+        .default_size(cameras)
+        .size_range(CAMERAS_WIDTH.1[0]..=CAMERAS_WIDTH.1[1])
         .frame(frame(ui, Margin::symmetric(10, 8)))
         .show(ui, |ui| {
             unmoved_ui(ui, |ui| {

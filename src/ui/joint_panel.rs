@@ -15,6 +15,8 @@ use crate::ui::words;
 const LEAST_SPAN: f32 = 10.0;
 const GAP: f32 = 8.0;
 const TITLE: f32 = 17.0;
+/// A plot narrower than this has no room for the whole name, points.
+const NARROW: f32 = 125.0;
 
 /// Draws the plots into the space that is left.
 pub fn joint_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: &mut Vec<Command>) {
@@ -66,7 +68,11 @@ fn one_ui(ui: &Ui, snapshot: &Snapshot, joint: Joint, place: Rect, axis: TimeAxi
     let tokens = theme::tokens(ui);
     let painter = ui.painter();
     let font = theme::font(11.5);
-    let name = words::joint(joint);
+    let name = if place.width() < NARROW {
+        words::joint_short(joint)
+    } else {
+        words::joint(joint)
+    };
     painter.text(place.left_top(), Align2::LEFT_TOP, name, font, tokens.weak);
     let value = words::joint_value(joint, snapshot.measured[joint]);
     let font = theme::strong_font(11.5);
@@ -161,7 +167,17 @@ fn hover(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot, joint: Joint, seco
     let Some(sample) = nearest(snapshot, seconds) else {
         return;
     };
-    let place = chart.rect.right_top() + Vec2::new(-4.0, 2.0);
+    // On the side of the past, where the pointer is not.
+    let is_left = seconds > -1.0;
+    let corner = if is_left {
+        chart.rect.left_top() + Vec2::new(2.0, 2.0)
+    } else {
+        chart.rect.right_top() + Vec2::new(-54.0, 2.0)
+    };
+    let plate = Rect::from_min_size(corner, Vec2::new(52.0, 29.0));
+    let painter = chart.painter();
+    painter.rect_filled(plate, 3.0, tokens.raised.gamma_multiply(0.92));
+    let place = plate.right_top() + Vec2::new(-4.0, 1.0);
     let text = words::joint_value(joint, sample.measured[joint]);
     let line = chart.text(place, Align2::RIGHT_TOP, text, tokens.measured);
     let text = words::joint_value(joint, sample.commanded[joint]);

@@ -9,8 +9,8 @@ use crate::ui::draft::Draft;
 use crate::ui::theme;
 use crate::ui::words;
 
-/// Most of the panel's height that faults may take, points.
-const FAULTS_HEIGHT: f32 = 170.0;
+/// Most of the height above the plots that faults may take.
+const FAULTS_SHARE: f32 = 0.45;
 
 /// Draws the warning and the faults, if there are any.
 pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
@@ -22,7 +22,7 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
     }
     ScrollArea::vertical()
         .id_salt("faults")
-        .max_height(FAULTS_HEIGHT)
+        .max_height(ui.available_height() * FAULTS_SHARE)
         .auto_shrink([false, true])
         .show(ui, |ui| {
             // What is still wrong comes first.
@@ -63,35 +63,51 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
         tokens.faint
     };
     card_ui(ui, edge, |ui| {
-        ui.horizontal(|ui| {
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let since = words::span(snapshot.now.saturating_sub(fault.since));
+        let remark = if fault.count > 1 {
+            format!("since {since} · {} times", words::count(fault.count))
+        } else {
+            format!("since {since}")
+        };
+        ends_ui(
+            ui,
+            |ui| {
+                ui.label(theme::strong(&fault.what).size(13.0));
+            },
+            |ui| {
                 let response = ui
                     .button("Acknowledge")
                     .on_hover_text("The fault goes away if its cause has.");
                 if response.clicked() {
                     commands.push(Command::Acknowledge(fault.id));
                 }
-                let since = words::span(snapshot.now.saturating_sub(fault.since));
-                let remark = if fault.count > 1 {
-                    format!("since {since} · {} times", words::count(fault.count))
-                } else {
-                    format!("since {since}")
-                };
-                weak_ui(ui, remark);
                 let (word, ink) = if fault.active {
                     ("fault", tokens.fault_text)
                 } else {
                     ("over", tokens.weak)
                 };
                 badge_ui(ui, word, ink);
-                ui.with_layout(
-                    Layout::left_to_right(Align::Center).with_main_wrap(true),
-                    |ui| {
-                        ui.label(theme::strong(&fault.what).size(13.0));
-                    },
-                );
-            });
+            },
+        );
+        ends_ui(
+            ui,
+            |ui| {
+                ui.label(RichText::new(&fault.remedy).size(12.0).color(tokens.weak));
+            },
+            |ui| {
+                weak_ui(ui, remark);
+            },
+        );
+    });
+}
+
+/// A line with something at its right end and text that wraps before it.
+fn ends_ui(ui: &mut Ui, left: impl FnOnce(&mut Ui), right: impl FnOnce(&mut Ui)) {
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            right(ui);
+            let layout = Layout::left_to_right(Align::Center).with_main_wrap(true);
+            ui.with_layout(layout, left);
         });
-        ui.label(RichText::new(&fault.remedy).size(12.0).color(tokens.weak));
     });
 }

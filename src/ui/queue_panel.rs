@@ -12,6 +12,10 @@ use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme::{self, Tokens};
 use crate::ui::words;
 
+/// The legend is left out where it would run into the words, points.
+const LEGEND_WIDTH: f32 = 330.0;
+/// Farther than any time axis reaches, seconds.
+const AHEAD: f32 = 60.0;
 /// Room for the labels of the time axis, points.
 const SECONDS_HEIGHT: f32 = 12.0;
 
@@ -28,7 +32,9 @@ pub fn queue_ui(
         sentence_ui(ui, snapshot);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             span_ui(ui, draft);
-            legend_ui(ui);
+            if ui.available_width() > LEGEND_WIDTH {
+                legend_ui(ui);
+            }
         });
     });
     let size = Vec2::new(ui.available_width(), height + SECONDS_HEIGHT);
@@ -204,7 +210,10 @@ fn thresholds(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot) {
         }
     }
     let g_now = now.chunk_size_threshold * chunk;
-    g.push((99.0, g_now));
+    if let Some(&(_, last)) = g.last() {
+        g.extend([(0.0, last), (0.0, g_now)]);
+    }
+    g.push((AHEAD, g_now));
     if now.scheduling != Scheduling::Sync {
         chart.dashed(g.into_iter(), Stroke::new(1.2, tokens.text), 6.0);
         let place = Pos2::new(chart.rect.right() - 5.0, chart.y(g_now) - 1.0);
@@ -216,7 +225,7 @@ fn thresholds(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot) {
         (snapshot.queue.g_min_p95, 1.0),
     ] {
         let Some(bound) = bound else { continue };
-        let line = [(-99.0, bound * chunk), (99.0, bound * chunk)];
+        let line = [(-AHEAD, bound * chunk), (AHEAD, bound * chunk)];
         let stroke = Stroke::new(1.2, tokens.text.gamma_multiply(strength));
         chart.dashed(line.into_iter(), stroke, 2.0);
     }

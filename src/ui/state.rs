@@ -46,7 +46,7 @@ impl State {
             } else {
                 "NOT YET CONFIRMED"
             };
-            let ago = words::span(snapshot.now.saturating_sub(stopped.since));
+            let ago = words::seconds(snapshot.now.saturating_sub(stopped.since));
             return Self::new(
                 format!("Stopped {ago}"),
                 format!("{proof} · by {}", stopped.by),
@@ -114,7 +114,7 @@ impl State {
             let dry = snapshot.now.saturating_sub(since);
             let why = snapshot.queue.starved_because.as_deref();
             return Self::new(
-                format!("Starved {}", words::span(dry)),
+                format!("Starved {}", words::seconds(dry)),
                 why.unwrap_or("the queue is empty; the arm holds"),
                 Tone::Fault,
             );

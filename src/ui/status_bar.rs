@@ -11,6 +11,9 @@ use crate::ui::words;
 /// Height of the bar, points.
 pub const HEIGHT: f32 = 26.0;
 
+/// A counter is left out where it would run into the words, points.
+const COUNTER_WIDTH: f32 = 110.0;
+
 /// Draws the bar.
 pub fn status_bar_ui(
     ui: &mut Ui,
@@ -34,6 +37,9 @@ pub fn status_bar_ui(
                 "Largest joint step sent in one tick.",
             );
             for (name, value, hint) in counters(snapshot) {
+                if ui.available_width() < COUNTER_WIDTH {
+                    break;
+                }
                 number_ui(ui, name, &words::count(value), hint);
             }
         });

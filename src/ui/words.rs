@@ -17,6 +17,16 @@ pub fn span(duration: Duration) -> String {
     }
 }
 
+/// A span that is watched while it grows: "0.3 s", "12.0 s", "2 min 05 s".
+pub fn seconds(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 59.95 {
+        format!("{seconds:.1} s")
+    } else {
+        span(duration)
+    }
+}
+
 /// A latency with three significant figures: "0.42 ms", "12.3 ms", "123 ms", "1.23 s".
 pub fn latency(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
@@ -62,6 +72,18 @@ pub fn joint(joint: Joint) -> &'static str {
     }
 }
 
+/// A joint's name where there is little room.
+pub fn joint_short(joint: Joint) -> &'static str {
+    match joint {
+        Joint::ShoulderPan => "pan",
+        Joint::ShoulderLift => "lift",
+        Joint::ElbowFlex => "elbow",
+        Joint::WristFlex => "wrist",
+        Joint::WristRoll => "roll",
+        Joint::Gripper => "grip",
+    }
+}
+
 /// A joint value with its unit: "-12.3°", "45.0 %".
 pub fn joint_value(joint: Joint, value: f32) -> String {
     match joint {
@@ -90,6 +112,7 @@ mod tests {
         assert_eq!(span(Duration::from_micros(999_800)), "1.0 s");
         assert_eq!(span(Duration::from_millis(3_440)), "3.4 s");
         assert_eq!(span(Duration::from_secs(125)), "2 min 05 s");
+        assert_eq!(seconds(Duration::from_millis(340)), "0.3 s");
         assert_eq!(latency(Duration::from_micros(420)), "0.42 ms");
         assert_eq!(latency(Duration::from_micros(12_340)), "12.3 ms");
         assert_eq!(latency(Duration::from_micros(999_700)), "1.00 s");

@@ -41,15 +41,21 @@ fn bars() {
         ("stopped", fixture::stopped(), Theme::Dark),
         ("starved", fixture::starved(), Theme::Dark),
     ] {
-        // So low that the two bars are all there is.
-        let mut harness = window(snapshot, Draft::default(), theme, [1100.0, 104.0]);
+        // A page with little on it, and so low that the two bars are all there is.
+        let mut draft = Draft::default();
+        draft.page = Page::Log;
+        let mut harness = window(snapshot, draft, theme, [1200.0, 118.0]);
         harness.snapshot(format!("bar_{name}"));
         results.extend_harness(&mut harness);
     }
 }
 
 fn shoot(name: &str, snapshot: Snapshot, draft: Draft, theme: Theme) {
-    let mut harness = window(snapshot, draft, theme, [1280.0, 800.0]);
+    shoot_sized(name, snapshot, draft, theme, [1280.0, 800.0]);
+}
+
+fn shoot_sized(name: &str, snapshot: Snapshot, draft: Draft, theme: Theme, size: [f32; 2]) {
+    let mut harness = window(snapshot, draft, theme, size);
     let picture = harness.render().expect("the window can be drawn");
     let directory =
         std::env::var("SMOLPILOT_PICTURES").unwrap_or_else(|_| "target/pictures".into());
@@ -74,6 +80,11 @@ fn every_state() {
         shoot(name, snapshot.clone(), Draft::default(), Theme::Dark);
         let name = format!("{name}_light");
         shoot(&name, snapshot, Draft::default(), Theme::Light);
+    }
+    for size in [[960.0, 600.0], [1920.0, 1080.0], [2560.0, 1440.0]] {
+        let name = format!("faulty_{}", size[0]);
+        let snapshot = fixture::faulty();
+        shoot_sized(&name, snapshot, Draft::default(), Theme::Dark, size);
     }
     for page in Page::ALL {
         let mut draft = Draft::default();

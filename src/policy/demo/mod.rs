@@ -14,6 +14,7 @@ use serde_json::json;
 use super::config::{ACTION, Config, Feature, FeatureKind, Features, STATE};
 use super::export::{self, StatTensors};
 use super::seeded::{Precision, Seeded};
+use super::tensor_table::EXPERT;
 use super::{Architecture, HostTensor, VisionArchitecture};
 use crate::joint::JOINT_COUNT;
 
@@ -33,14 +34,16 @@ const PICTURE: usize = 128;
 const MEAN: [f32; JOINT_COUNT] = [0.0, -30.0, 30.0, 45.0, 0.0, 35.0];
 /// How far arms of this kind stray from it, for the state's normalisation.
 const SPREAD: [f32; JOINT_COUNT] = [25.0, 25.0, 25.0, 20.0, 25.0, 20.0];
-/// Half the noise that a chunk starts from stays in its steps, so that an action's unit must be small; [`OUT_GAIN`] makes
-/// up for it.
-const STEP: [f32; JOINT_COUNT] = [0.2, 0.16, 0.16, 0.2, 0.25, 0.3];
+/// The noise that a chunk starts from stays in its steps, so that an action's unit must be small; [`OUT_GAIN`] makes up
+/// for it.
+const STEP: [f32; JOINT_COUNT] = [0.2, 0.15, 0.15, 0.12, 0.12, 0.2];
 
 /// Random weights pass the starting noise on from step to step. Nearly blind to it, the velocity follows pictures, words
-/// and joints instead, and turns smoothly with the position in the chunk.
-const IN_GAIN: f32 = 0.01;
-const OUT_GAIN: f32 = 60.0;
+/// and joints instead.
+const IN_GAIN: f32 = 0.005;
+const OUT_GAIN: f32 = 120.0;
+/// Sharp random queries turn with every position in the chunk, and the arm would tremble; blunt ones turn slowly.
+const QUERY_GAIN: f32 = 0.2;
 
 /// Writes the demo checkpoint unless it is there, whole and unchanged, and returns its directory.
 ///
@@ -125,9 +128,14 @@ fn files() -> Result<BTreeMap<String, Vec<u8>>, export::Error> {
 }
 
 fn weights() -> Seeded {
-    Seeded::new(&architecture(), SEED, Precision::Published)
+    let arch = architecture();
+    let weights = Seeded::new(&arch, SEED, Precision::Published)
         .with_gain("model.action_in_proj.weight", IN_GAIN)
-        .with_gain("model.action_out_proj.weight", OUT_GAIN)
+        .with_gain("model.action_out_proj.weight", OUT_GAIN);
+    (0..arch.num_expert_layers).fold(weights, |weights, layer| {
+        let query = format!("{EXPERT}.layers.{layer}.self_attn.q_proj.weight");
+        weights.with_gain(&query, QUERY_GAIN)
+    })
 }
 
 fn config() -> Config {

@@ -67,7 +67,7 @@ impl Error {
         }
     }
 
-    pub(super) fn disk(id: &HubId, path: &Path, err: std::io::Error) -> Self {
+    pub(super) fn disk(id: &HubId, path: &Path, err: &std::io::Error) -> Self {
         let id = id.to_string();
         if matches!(
             err.kind(),
@@ -88,7 +88,7 @@ impl Error {
     pub(super) fn from_api(id: &HubId, file: &str, err: ApiError) -> Self {
         match err {
             ApiError::RequestError(err) => Self::from_request(id, file, *err),
-            ApiError::IoError(err) => Self::from_io(id, err),
+            ApiError::IoError(err) => Self::from_io(id, &err),
             ApiError::TooManyRetries(err) => Self::from_api(id, file, *err),
             ApiError::LockAcquisition(_) => Self::Locked { id: id.to_string() },
             other => Self::Nonsense {
@@ -112,13 +112,13 @@ impl Error {
                 },
             },
             ureq::Error::StatusCode(status) => Self::Trouble { id: name, status },
-            ureq::Error::Io(err) => Self::from_io(id, err),
+            ureq::Error::Io(err) => Self::from_io(id, &err),
             other => Self::no_network(id, other.to_string()),
         }
     }
 
     /// Network and disk errors arrive by the same way; only the kind tells them apart.
-    fn from_io(id: &HubId, err: std::io::Error) -> Self {
+    fn from_io(id: &HubId, err: &std::io::Error) -> Self {
         let disk = matches!(
             err.kind(),
             ErrorKind::StorageFull

@@ -226,7 +226,7 @@ impl Hub {
         self.cache
             .repo(id.repo())
             .create_ref(&info.sha)
-            .map_err(|err| Error::disk(id, self.cache.path(), err))?;
+            .map_err(|err| Error::disk(id, self.cache.path(), &err))?;
         Ok(self.pointer(id, &info.sha, ""))
     }
 
@@ -309,7 +309,7 @@ fn wanted<'a>(listed: &BTreeSet<&'a str>) -> Vec<&'a str> {
                 "config.json" | "tokenizer.json" | "tokenizer_config.json"
             ) || name.ends_with(".safetensors.index.json")
                 || (name.starts_with("policy_")
-                    && (name.ends_with(".json") || name.ends_with(".safetensors"))))
+                    && (ends_in(name, "json") || ends_in(name, "safetensors"))))
     };
     let mut wanted: Vec<&str> = listed.iter().copied().filter(|name| small(name)).collect();
     let whole = listed.contains("model.safetensors");
@@ -322,8 +322,14 @@ fn wanted<'a>(listed: &BTreeSet<&'a str>) -> Vec<&'a str> {
     wanted
 }
 
+fn ends_in(name: &str, extension: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|end| end == extension)
+}
+
 fn is_weights(name: &str) -> bool {
-    !name.contains('/') && name.starts_with("model") && name.ends_with(".safetensors")
+    !name.contains('/') && name.starts_with("model") && ends_in(name, "safetensors")
 }
 
 /// Tells the operator how far a file has come.

@@ -157,11 +157,10 @@ fn the_demo_network_moves_gently() {
             .zip(per_joint(joint).skip(1))
             .map(|(a, b)| (a - b).abs());
         let largest = steps.fold(0.0f32, f32::max);
-        println!("joint {joint}: {low} to {high}, largest step {largest}");
         assert!(low > -70.0 && high < 90.0, "joint {joint}: {low} to {high}");
-        assert!(largest < 2.0, "joint {joint} jumps {largest} in a step");
+        assert!(high - low > 1.0, "joint {joint} hardly moves");
+        assert!(largest < 2.5, "joint {joint} jumps {largest} in a step");
     }
-    println!("{:?}", chunk.times);
     let other = |changed: &Prediction| {
         let (a, b) = (chunk.actions.concat(), changed.actions.concat());
         max_abs_diff(&a, &b)
@@ -171,7 +170,6 @@ fn the_demo_network_moves_gently() {
         ("pictures", run("pick up the red cube", 7, 0.0)),
         ("state", run("pick up the red cube", 1, 20.0)),
     ] {
-        println!("{what}: {}", other(&changed));
         assert!(other(&changed) > 0.3, "{what} changed nothing");
     }
 }

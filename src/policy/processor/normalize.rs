@@ -67,7 +67,7 @@ impl Normalizer {
         match self {
             Self::Identity => x,
             Self::MeanStd { mean, std, .. } => x * std[index] + mean[index],
-            Self::Bounds { low, span } => (x + 1.0) / 2.0 * span[index] + low[index],
+            Self::Bounds { low, span } => (x + 1.0) * 0.5 * span[index] + low[index],
         }
     }
 

@@ -1,7 +1,5 @@
 //! Statistics as users have them: beside the processors, inside the weights, by data set, broken.
 
-use std::path::PathBuf;
-
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
@@ -21,7 +19,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-fn write(path: PathBuf, tensors: &[(String, Vec<f32>)]) {
+fn write(path: &Path, tensors: &[(String, Vec<f32>)]) {
     let bytes: Vec<_> = tensors
         .iter()
         .map(|(name, values)| (name.clone(), floats(values), values.len()))
@@ -30,10 +28,10 @@ fn write(path: PathBuf, tensors: &[(String, Vec<f32>)]) {
         let view = TensorView::new(Dtype::F32, vec![*length], bytes).unwrap();
         (name.clone(), view)
     });
-    safetensors::serialize_to_file(views, None, &path).unwrap();
+    safetensors::serialize_to_file(views, None, path).unwrap();
 }
 
-/// tiny_a's real statistics.
+/// `tiny_a`'s real statistics.
 fn true_stats() -> BTreeMap<String, Vec<f32>> {
     let path = golden::path("tiny_a/checkpoint");
     let file = path.join("policy_preprocessor_step_5_normalizer_processor.safetensors");
@@ -44,14 +42,14 @@ fn true_stats() -> BTreeMap<String, Vec<f32>> {
 }
 
 impl Made {
-    /// A copy of tiny_a's configuration with the given tensors as weights, and no processor files.
+    /// A copy of `tiny_a`'s configuration with the given tensors as weights, and no processor files.
     fn old(tensors: &[(String, Vec<f32>)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = golden::path("tiny_a/checkpoint/config.json");
         std::fs::copy(config, directory.path().join("config.json")).unwrap();
         let mut all = vec![("model.x".to_owned(), vec![0.0])];
         all.extend_from_slice(tensors);
-        write(directory.path().join("model.safetensors"), &all);
+        write(&directory.path().join("model.safetensors"), &all);
         Self { directory }
     }
 
@@ -66,7 +64,7 @@ impl Made {
             "policy_preprocessor_step_5_normalizer_processor.safetensors",
             "policy_postprocessor_step_0_unnormalizer_processor.safetensors",
         ] {
-            write(made.directory.path().join(name), tensors);
+            write(&made.directory.path().join(name), tensors);
         }
         made
     }
