@@ -78,7 +78,8 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
     options.knobs = settings.knobs;
     if options.task.is_empty() {
         let last = settings.task.as_str();
-        options.task = if last.is_empty() { FIRST_TASK } else { last }.to_owned();
+        let task = if last.is_empty() { FIRST_TASK } else { last };
+        task.clone_into(&mut options.task);
     }
     let named = |view: &ViewBinding| options.views.iter().any(|other| other.view == view.view);
     let remembered: Vec<ViewBinding> = settings

@@ -120,7 +120,7 @@ fn simulated(setup: &mut Setup, world: &World) {
     setup.reset_scene = world.reset_scene();
 }
 
-fn refusal(error: impl ToString) -> Refusal {
+fn refusal(error: impl std::error::Error) -> Refusal {
     Refusal {
         why: error.to_string(),
         stats: Vec::new(),

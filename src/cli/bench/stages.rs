@@ -9,7 +9,7 @@ use crate::cli::memory::peak_rss_bytes;
 use crate::gpu::{OpenedDevice, count_launches};
 use crate::policy::NetworkInput;
 use crate::policy::smolvla::naive::NaiveSmolVla;
-use crate::policy::smolvla::{EulerSteps, NetworkError, Sample, SmolVla, Trace};
+use crate::policy::smolvla::{EulerSteps, NetworkError, PrefixCache, Sample, SmolVla, Trace};
 
 type Result<T> = std::result::Result<T, NetworkError>;
 
@@ -111,7 +111,7 @@ pub fn run(
     let after_vision = peak_rss_bytes();
     let (cache, prefix) = watch.stage(
         || network.prefill(&network.embed_prefix(input, features)?, trace),
-        |cache| cache.wait(),
+        PrefixCache::wait,
     )?;
     let after_prefix = peak_rss_bytes();
     let mut actions = Vec::new();

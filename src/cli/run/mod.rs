@@ -52,7 +52,7 @@ fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
         interrupted()
             || args
                 .seconds
-                .is_some_and(|seconds| (seen.now - first.now).as_secs_f64() >= seconds)
+                .is_some_and(|seconds| seen.now.saturating_sub(first.now).as_secs_f64() >= seconds)
     };
     while runtime.wait_for(LOOK, over).is_none() {
         if !runtime.is_running() {
@@ -157,8 +157,8 @@ mod tests {
     fn seen(mode: Mode, policy: PolicyStatus, connection: Connection) -> Snapshot {
         Snapshot {
             mode,
-            policy,
             connection,
+            policy,
             ..Snapshot::default()
         }
     }
