@@ -1,4 +1,219 @@
 //! The SO-101 on its serial bus: packets, registers, calibration, arming and limits.
+//!
+//! [`Arm`] is the whole arm as the control thread sees it. It never moves a joint that nobody asked to move, sends no goal
+//! before torque was switched on in the safe order, and leaves the servos holding when it is dropped: cutting torque drops
+//! the arm.
+
+mod alarm;
+mod arming;
+pub mod bus;
+mod calibration;
+mod drive;
+mod error;
+mod handshake;
+mod limits;
+pub mod packet;
+mod port;
+pub mod register;
+mod servo;
+
+use std::time::Duration;
+
+pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
+pub use calibration::{
+    COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
+    half_turn_homing_offset,
+};
+pub use error::{Error, ErrorKind, Motor, Problem};
+pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
+pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use servo::Telemetry;
+
+use crate::clock::Clock;
+use crate::joint::{JOINT_COUNT, Joint, JointVec};
+use bus::{Bus, BusError};
+use servo::Servo;
 
 /// An opened serial port, real or in memory.
 pub type Port = Box<dyn serialport::SerialPort>;
+
+/// How an arm is driven.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Measures deadlines and waits; give the simulated arm's clock with its port.
+    pub clock: Clock,
+    /// How long a servo's answer may take beyond its time on the wire.
+    pub reply_timeout: Duration,
+    /// Fastest motion of each joint, robot units a second.
+    pub max_speed: JointVec,
+    /// Torque limit while driving, permille of the servo's most, by joint. The last line if everything else fails.
+    pub torque_limit: [i32; JOINT_COUNT],
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let mut max_speed = JointVec([DEFAULT_SPEED_DEGREES; JOINT_COUNT]);
+        max_speed[Joint::Gripper] = DEFAULT_SPEED_GRIPPER;
+        Self {
+            clock: Clock::real(),
+            reply_timeout: bus::REPLY_TIMEOUT,
+            max_speed,
+            // The gripper holds things for long and is the joint that burns.
+            torque_limit: [600, 600, 600, 600, 600, 500],
+        }
+    }
+}
+
+/// What has been counted since the arm was connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests sent, retries included.
+    pub transactions: u64,
+    /// Requests sent again because an answer was missing.
+    pub retries: u64,
+    /// Answer phases that held bytes which were no valid frame.
+    pub corrupt: u64,
+    /// Valid frames that nobody had asked for.
+    pub unexpected: u64,
+    /// Answers missing after all retries, by joint.
+    pub lost: [u64; JOINT_COUNT],
+    /// Values of actions that were not numbers.
+    pub rejected: u64,
+    /// Measured positions that no joint could have reached, and that were not believed.
+    pub implausible: u64,
+}
+
+/// A connected SO-101. One thread owns it.
+#[derive(Debug)]
+pub struct Arm {
+    bus: Bus,
+    port: String,
+    calibration: Calibration,
+    limits: Limits,
+    options: Options,
+    servos: [Servo; JOINT_COUNT],
+    /// Torque is on in all servos, and goals continue from where they are.
+    armed: bool,
+    rejected: u64,
+}
+
+impl Arm {
+    /// Meets the six servos behind `port` and checks that they are an SO-101 with this calibration which is fit to be
+    /// driven. Torque is not touched.
+    ///
+    /// # Errors
+    /// All reasons against driving the arm at once ([`ErrorKind::Unfit`]), an echoing adapter, silence, or a lost port.
+    pub fn connect(port: Port, calibration: Calibration, options: Options) -> Result<Self, Error> {
+        let name = port.name().unwrap_or_else(|| "serial port".to_owned());
+        let mut arm = Self {
+            bus: Bus::new(port, options.clock.clone(), options.reply_timeout),
+            port: name,
+            calibration,
+            limits: Limits::new(&calibration).with_max_speed(options.max_speed),
+            servos: Joint::ALL.map(|joint| Servo::new(joint, calibration.motor(joint))),
+            options,
+            armed: false,
+            rejected: 0,
+        };
+        arm.meet()?;
+        Ok(arm)
+    }
+
+    /// The port's name.
+    pub fn port(&self) -> &str {
+        &self.port
+    }
+
+    /// What [`Arm::connect`] was given.
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// Where each joint may go and how fast.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether actions are accepted: torque is on in all servos and nothing has happened since that asks for a new start.
+    pub fn torque_enabled(&self) -> bool {
+        self.armed
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> Counters {
+        let bus = self.bus.counters();
+        let lost = |servo: &Servo| bus.lost.get(&servo.motor.id).copied().unwrap_or(0);
+        Counters {
+            transactions: bus.transactions,
+            retries: bus.retries,
+            corrupt: bus.corrupt,
+            unexpected: bus.unexpected,
+            lost: std::array::from_fn(|index| lost(&self.servos[index])),
+            rejected: self.rejected,
+            implausible: self.servos.iter().map(|servo| servo.implausible).sum(),
+        }
+    }
+
+    /// What the servos complained about in their latest answers.
+    pub fn alarms(&self) -> Vec<Alarm> {
+        let of = |servo: &Servo| {
+            let (motor, bits) = (servo.motor, self.bus.alarm_bits(servo.motor.id));
+            AlarmKind::from_status(bits, servo.telemetry.celsius)
+                .map(move |kind| Alarm { motor, kind })
+        };
+        self.servos.iter().flat_map(of).collect()
+    }
+
+    /// What each servo measured at the latest [`Arm::read_state`].
+    pub fn telemetry(&self) -> [Telemetry; JOINT_COUNT] {
+        std::array::from_fn(|index| self.servos[index].telemetry)
+    }
+
+    /// Consecutive reads for which each joint has now been silent; its last measured position stands in for so long.
+    pub fn silence(&self) -> [u32; JOINT_COUNT] {
+        std::array::from_fn(|index| self.servos[index].misses)
+    }
+
+    fn ids(&self) -> [u8; JOINT_COUNT] {
+        self.calibration.ids()
+    }
+
+    fn error(&self, kind: ErrorKind) -> Error {
+        Error {
+            port: self.port.clone(),
+            kind,
+        }
+    }
+
+    /// A failed conversation in words that name the joint. A lost port also ends arming: behind it may be another arm.
+    fn bus_error(&mut self, error: BusError) -> Error {
+        let motor = |id: u8| {
+            self.servos
+                .iter()
+                .map(|servo| servo.motor)
+                .find(|motor| motor.id == id)
+        };
+        let kind = match error {
+            BusError::Disconnected(detail) => {
+                self.armed = false;
+                ErrorKind::Disconnected(detail)
+            }
+            BusError::NoReply { id, .. } => motor(id).map_or(ErrorKind::NoResponse, |motor| {
+                ErrorKind::Silent(vec![motor])
+            }),
+            BusError::NotTaken {
+                id,
+                register,
+                wrote,
+                read,
+            } => motor(id).map_or(ErrorKind::NoResponse, |motor| ErrorKind::NotTaken {
+                motor,
+                register,
+                wrote,
+                read,
+            }),
+            BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
+        };
+        self.error(kind)
+    }
+}

@@ -5,6 +5,7 @@ mod choice;
 mod count;
 mod error;
 mod open;
+pub mod shaders;
 
 pub use adapter::{Adapter, AdapterKind, adapters};
 pub use choice::DeviceChoice;

@@ -12,6 +12,7 @@ mod noise;
 pub mod processor;
 pub mod rtc;
 pub mod seeded;
+pub mod self_test;
 pub mod smolvla;
 mod smolvla_policy;
 pub mod statistics;

@@ -69,10 +69,18 @@ impl Seeded {
     }
 
     fn values<'a>(&'a self, spec: &'a TensorSpec) -> impl Iterator<Item = f32> + 'a {
+        self.values_from(spec, 0, spec.shape.iter().product())
+    }
+
+    fn values_from<'a>(
+        &'a self,
+        spec: &'a TensorSpec,
+        from: usize,
+        count: usize,
+    ) -> impl Iterator<Item = f32> + 'a {
         let (scale, offset) = scale_and_offset(&spec.name, &spec.shape, self.hidden_size);
         let gain = self.gains.get(&spec.name).copied().unwrap_or(1.0);
-        let count = spec.shape.iter().product();
-        uniform(self.seed, &spec.name, count).map(move |u| {
+        uniform_from(self.seed, &spec.name, from, count).map(move |u| {
             let value = (scale * u + offset) * gain;
             if spec.bf16 {
                 bf16::from_f32(value).to_f32()
@@ -93,14 +101,34 @@ impl TensorSource for Seeded {
     }
 
     fn tensor(&self, name: &str) -> Result<HostTensor> {
-        let spec = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| anyhow!("a network of these sizes has no tensor `{name}`"))?;
+        let spec = self.spec(name)?;
         Ok(HostTensor {
             shape: spec.shape.clone(),
             values: self.values(spec).collect(),
         })
+    }
+
+    fn rows(&self, name: &str, rows: &[u32]) -> Result<HostTensor> {
+        let spec = self.spec(name)?;
+        let count = spec.shape.first().copied().unwrap_or(0);
+        let width = spec.shape.iter().skip(1).product();
+        let mut values = Vec::with_capacity(rows.len() * width);
+        for &row in rows {
+            anyhow::ensure!((row as usize) < count, "`{name}` has no row {row}");
+            values.extend(self.values_from(spec, row as usize * width, width));
+        }
+        let mut shape = spec.shape.clone();
+        if let Some(first) = shape.first_mut() {
+            *first = rows.len();
+        }
+        Ok(HostTensor { shape, values })
+    }
+}
+
+impl Seeded {
+    fn spec(&self, name: &str) -> Result<&TensorSpec> {
+        let spec = self.tensors.get(name);
+        spec.ok_or_else(|| anyhow!("a network of these sizes has no tensor `{name}`"))
     }
 }
 
@@ -143,7 +171,18 @@ impl View for SeededView<'_> {
 
 /// The first `count` values of the stream of `name`, each in [-1, 1) and exact in f32.
 pub fn uniform(seed: u64, name: &str, count: usize) -> impl Iterator<Item = f32> {
-    let mut state = fnv1a64(name) ^ seed;
+    uniform_from(seed, name, 0, count)
+}
+
+/// `count` values from index `from` on; the stream can be entered anywhere.
+fn uniform_from(
+    seed: u64,
+    name: &str,
+    from: usize,
+    count: usize,
+) -> impl Iterator<Item = f32> + use<> {
+    let skipped = (from as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut state = (fnv1a64(name) ^ seed).wrapping_add(skipped);
     (0..count).map(move |_| {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = state;
@@ -235,6 +274,18 @@ mod tests {
             };
             assert_eq!(source.tensor(name).unwrap().values, values);
         }
+    }
+
+    #[test]
+    fn rows_are_those_of_the_whole_tensor() {
+        let source = Seeded::new(&smolvla_base(), 3, Precision::Published);
+        let name = "model.action_in_proj.weight";
+        let whole = source.tensor(name).unwrap();
+        let rows = source.rows(name, &[719, 0, 5]).unwrap();
+        assert_eq!(rows.shape, [3, 32]);
+        assert_eq!(rows.values[..32], whole.values[719 * 32..]);
+        assert_eq!(rows.values[64..], whole.values[5 * 32..6 * 32]);
+        assert!(source.rows(name, &[720]).is_err());
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub enum FaultKind {
     BusRetry,
     /// A joint or the whole bus does not answer; the arm holds.
     BusLost,
+    /// Torque could not be switched on, went off by itself, or is off while something wants to drive.
+    Arming,
     /// A servo raised an alarm.
     ServoAlarm,
     /// A camera's newest frame is too old; policy paused.

@@ -116,6 +116,10 @@ pub struct QueueView {
 }
 
 /// One tick of history.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "marks of independent events at one tick"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     pub tick: Tick,
@@ -131,7 +135,7 @@ pub struct Sample {
     pub requested: bool,
     /// A chunk arrived at this tick.
     pub arrived: bool,
-    /// The policy drove and the queue was empty.
+    /// The policy drove and its queue had run dry (the wait for the first chunk after a reset does not count).
     pub starved: bool,
     /// Largest joint step where a chunk was merged, robot units; 0 elsewhere.
     pub seam: f32,
@@ -200,7 +204,7 @@ pub struct CameraView {
 }
 
 /// A view of the checkpoint and the camera that feeds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewBinding {
     pub view: String,
     pub camera: Option<String>,
@@ -220,10 +224,14 @@ pub struct Snapshot {
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,
+    /// 99th percentile of the time that a tick works, since the start.
+    pub tick_p99: Duration,
     /// Pose read from the servos, robot units.
     pub measured: JointVec,
     /// Pose last sent, robot units.
     pub commanded: JointVec,
+    /// Goal of the operator in jog mode, robot units; the limits set the speed towards it.
+    pub jog: JointVec,
     /// Lower and upper joint limits that the commands respect, robot units.
     pub limits: [JointVec; 2],
     pub knobs: Knobs,
@@ -233,6 +241,10 @@ pub struct Snapshot {
     /// What `--policy` or the operator asked for.
     pub policy_source: String,
     pub policy: PolicyStatus,
+    /// How often the policy was loaded anew after it erred, hung or died.
+    pub policy_restarts: u64,
+    /// What was odd about the newest chunk: a truncated task, a missing view.
+    pub policy_warnings: Vec<String>,
     pub spec: Option<Arc<PolicySpec>>,
     pub queue: QueueView,
     /// Newest chunk and the one before it.
@@ -247,6 +259,8 @@ pub struct Snapshot {
     pub faults: Vec<Fault>,
     /// Counters since the start.
     pub chunks: u64,
+    /// Ticks in which the queue had run dry. The wait for the first chunk after a reset does not count; in sync mode the
+    /// wait between chunks does.
     pub starved_ticks: u64,
     pub requests: u64,
     /// Requests that the similarity filter refused.

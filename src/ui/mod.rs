@@ -1,1 +1,45 @@
-//! ui
+//! The window's panels, one file each: they read an immutable snapshot, keep drafts, and speak only in commands.
+
+mod camera_panel;
+mod card;
+mod chart;
+mod cockpit;
+mod draft;
+mod help_page;
+mod icon;
+mod jog_panel;
+mod joint_panel;
+mod keys;
+mod knob_panel;
+mod knob_slider;
+mod latency_panel;
+mod log_page;
+mod log_tail;
+mod notice_panel;
+mod pace;
+mod pictures;
+mod policy_panel;
+mod preferences;
+mod queue_panel;
+mod scene_panel;
+mod scene_paths;
+mod scene_texture;
+mod segmented;
+mod settings_page;
+mod setup_page;
+mod state;
+mod status_bar;
+mod task_panel;
+pub mod theme;
+mod top_bar;
+mod words;
+
+pub use cockpit::cockpit_ui;
+pub use draft::{Draft, Page};
+pub use icon::icon;
+pub use log_tail::{LogLine, LogLines, LogTail};
+pub use pace::pause;
+pub use preferences::{Preferences, ThemeChoice};
+pub use scene_panel::SceneDraft;
+pub use scene_texture::SceneTexture;
+pub use state::{State, Tone};

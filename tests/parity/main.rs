@@ -8,6 +8,7 @@
     reason = "a test without its reference must stop, and the table of errors is meant to be read"
 )]
 
+mod full;
 mod reference;
 mod report;
 mod savings;
@@ -18,6 +19,7 @@ use burn::tensor::Device;
 
 use reference::Case;
 use smolpilot::gpu::{self, DeviceChoice, OpenedDevice};
+use smolpilot::policy::self_test::{self, Verdicts};
 
 /// Intermediates are a few dozen f32 sums of numbers up to 10 deep in another order than the reference's; an independent
 /// implementation stays within 6e-6.
@@ -52,6 +54,8 @@ fn wgpu_matches_the_reference() {
     for name in stages::CASES {
         stages::check(&Case::open(name), &opened.device, &title);
     }
+    let passed = self_test::verify(&opened, &Verdicts::forgetful()).unwrap();
+    println!("self-test: {passed}, worst in {}", passed.worst);
     savings::check(&opened.device, &title);
     savings::count_kernels(&opened.device, &title);
 }

@@ -14,9 +14,15 @@ use smolpilot::policy::{
 pub struct File(Vec<u8>);
 
 impl File {
+    /// A file under `tests/golden`.
     pub fn open(path: &str) -> Self {
-        let path = golden(path);
-        Self(std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        Self::at(golden(path))
+    }
+
+    /// A file anywhere.
+    pub fn at(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        Self(std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 
     fn tensors(&self) -> SafeTensors<'_> {

@@ -83,27 +83,64 @@ impl TensorFile {
     /// # Errors
     /// There is no such tensor, or it does not hold floats.
     pub fn read(&self, name: &str) -> Result<HostTensor, Error> {
-        let bad = |why: String| Error::Tensor {
-            path: self.path.clone(),
-            name: name.to_owned(),
-            why,
-        };
-        let info = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| bad("is not in the file".into()))?;
+        let info = self.info(name)?;
         let (from, to) = info.data_offsets;
-        let bytes = &self.bytes[self.start + from..self.start + to];
-        let values = widen(info.dtype, bytes).ok_or_else(|| {
-            bad(format!(
-                "has type {}; BF16, F16 and F32 are read",
-                info.dtype
-            ))
-        })?;
+        let values = self.widen(
+            name,
+            info.dtype,
+            &self.bytes[self.start + from..self.start + to],
+        )?;
         Ok(HostTensor {
             shape: info.shape.clone(),
             values,
         })
+    }
+
+    /// Reads some rows of a tensor, as [`TensorFile::read`], without touching the others.
+    ///
+    /// # Errors
+    /// As [`TensorFile::read`], or a row is not there.
+    pub fn read_rows(&self, name: &str, rows: &[u32]) -> Result<HostTensor, Error> {
+        let info = self.info(name)?;
+        let (from, to) = info.data_offsets;
+        let count = info.shape.first().copied().unwrap_or(0);
+        let width = (to - from) / count.max(1);
+        let mut bytes = Vec::with_capacity(rows.len() * width);
+        for &row in rows {
+            if row as usize >= count {
+                return Err(self.bad(name, format!("has no row {row}")));
+            }
+            let at = self.start + from + row as usize * width;
+            bytes.extend_from_slice(&self.bytes[at..at + width]);
+        }
+        let mut shape = info.shape.clone();
+        if let Some(first) = shape.first_mut() {
+            *first = rows.len();
+        }
+        let values = self.widen(name, info.dtype, &bytes)?;
+        Ok(HostTensor { shape, values })
+    }
+
+    fn info(&self, name: &str) -> Result<&TensorInfo, Error> {
+        let info = self.tensors.get(name);
+        info.ok_or_else(|| self.bad(name, "is not in the file".into()))
+    }
+
+    fn widen(&self, name: &str, dtype: Dtype, bytes: &[u8]) -> Result<Vec<f32>, Error> {
+        widen(dtype, bytes).ok_or_else(|| {
+            self.bad(
+                name,
+                format!("has type {dtype}; BF16, F16 and F32 are read"),
+            )
+        })
+    }
+
+    fn bad(&self, name: &str, why: String) -> Error {
+        Error::Tensor {
+            path: self.path.clone(),
+            name: name.to_owned(),
+            why,
+        }
     }
 }
 

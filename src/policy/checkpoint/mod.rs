@@ -131,10 +131,23 @@ impl TensorSource for Checkpoint {
     }
 
     fn tensor(&self, name: &str) -> anyhow::Result<HostTensor> {
+        let (file, raw) = self.find(name)?;
+        Ok(file.read(raw)?)
+    }
+
+    fn rows(&self, name: &str, rows: &[u32]) -> anyhow::Result<HostTensor> {
+        let (file, raw) = self.find(name)?;
+        Ok(file.read_rows(raw, rows)?)
+    }
+}
+
+impl Checkpoint {
+    /// The file that holds a weight, and the weight's name there.
+    fn find(&self, name: &str) -> anyhow::Result<(&TensorFile, &str)> {
         let Some((file, raw)) = self.weights.get(name) else {
             anyhow::bail!("no tensor `{name}` in {}", self.directory.display());
         };
-        Ok(self.files[*file].read(raw)?)
+        Ok((&self.files[*file], raw))
     }
 }
 

@@ -1,0 +1,173 @@
+//! The desktop window: shows the newest snapshot, passes commands on without waiting, and stops the arm before anything else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use crossbeam_channel::{Sender, TrySendError};
+use eframe::egui::{self, Context, ViewportBuilder};
+
+use crate::latest::Latest;
+use crate::runtime::{Command, Snapshot};
+use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
+
+/// How often a hidden window looks at its log lines.
+const HIDDEN_PAUSE: Duration = Duration::from_millis(500);
+
+/// What the window is connected to.
+pub struct WindowSetup {
+    /// Where the control thread leaves its picture of the world.
+    pub snapshots: Latest<Snapshot>,
+    /// The bounded queue that the control thread drains; the window never waits for room in it.
+    pub commands: Sender<Command>,
+    /// Raises the emergency stop; called before the command is queued. Must not block.
+    pub stop: Box<dyn Fn()>,
+    /// What the window remembered.
+    pub preferences: Preferences,
+    /// Takes changed preferences to where they are kept. Must not block: write on another thread.
+    pub save: Box<dyn Fn(&Preferences)>,
+    /// The program's log lines.
+    pub log: Option<LogLines>,
+}
+
+/// Opens the window and stays until it is closed.
+///
+/// # Errors
+/// No display, or no adapter that can draw; the message says what to do.
+pub fn run(setup: WindowSetup) -> anyhow::Result<()> {
+    let viewport = ViewportBuilder::default()
+        .with_title("smolpilot")
+        .with_app_id("smolpilot")
+        .with_icon(Arc::new(ui::icon()))
+        .with_inner_size([1280.0, 800.0])
+        .with_min_inner_size([960.0, 600.0]);
+    let options = eframe::NativeOptions {
+        viewport,
+        renderer: eframe::Renderer::Wgpu,
+        persist_window: false,
+        ..eframe::NativeOptions::default()
+    };
+    let create: eframe::AppCreator<'_> =
+        Box::new(move |creation| Ok(Box::new(Window::new(creation, setup))));
+    eframe::run_native("smolpilot", options, create).map_err(|why| {
+        anyhow!(
+            "The window could not be opened: {why}. It needs a display and a Vulkan, Metal or DirectX 12 driver \
+             (on Linux without a GPU, Mesa's lavapipe: package mesa-vulkan-drivers). Without a window, use `smolpilot run`."
+        )
+    })
+}
+
+/// The window.
+pub struct Window {
+    setup: WindowSetup,
+    snapshot: Arc<Snapshot>,
+    draft: Draft,
+    /// The preferences as last applied and saved.
+    applied: Preferences,
+    scene: Option<SceneTexture>,
+    commands: Vec<Command>,
+}
+
+impl Window {
+    fn new(creation: &eframe::CreationContext<'_>, setup: WindowSetup) -> Self {
+        theme::install(&creation.egui_ctx);
+        let draft = Draft::new(setup.preferences.clone());
+        let applied = draft.preferences.clone();
+        apply(&creation.egui_ctx, &applied);
+        let scene = creation.wgpu_render_state.clone().map(SceneTexture::new);
+        Self {
+            snapshot: setup.snapshots.get().unwrap_or_default(),
+            setup,
+            draft,
+            applied,
+            scene,
+            commands: Vec::new(),
+        }
+    }
+
+    /// Passes the commands of this frame on. A stop goes round the queue.
+    fn send(&mut self, now: f64) {
+        for command in self.commands.drain(..) {
+            if command == Command::Stop {
+                (self.setup.stop)();
+            }
+            if let Command::SetTask(task) = &command {
+                self.draft.preferences.remember_task(task);
+            }
+            match self.setup.commands.try_send(command) {
+                Ok(()) => {}
+                Err(TrySendError::Full(lost)) => {
+                    let text = format!("The control thread is busy; this was not sent: {lost:?}");
+                    self.draft.notify(text, now);
+                }
+                Err(TrySendError::Disconnected(_)) => {
+                    let text = "The control thread has ended. Close the window and start again.";
+                    self.draft.notify(text, now);
+                }
+            }
+        }
+    }
+
+    /// Follows the settings page and the zoom keys, and saves what changed.
+    fn keep_preferences(&mut self, ctx: &Context) {
+        let preferences = &mut self.draft.preferences;
+        if preferences.scale == self.applied.scale {
+            // Ctrl + and Ctrl − change the zoom behind our back.
+            preferences.scale = ctx.zoom_factor();
+        }
+        if *preferences != self.applied {
+            *preferences = preferences.clone().sane();
+            apply(ctx, preferences);
+            (self.setup.save)(preferences);
+            self.applied.clone_from(preferences);
+        }
+    }
+
+    fn draw_scene(&mut self, is_dark: bool) {
+        if let Some(scene) = &mut self.scene {
+            scene.draw(&self.snapshot, &mut self.draft.scene, is_dark);
+        } else {
+            let text = "no 3D: the window is not drawn through wgpu";
+            self.draft.scene.trouble = Some(text.to_owned());
+        }
+    }
+}
+
+fn apply(ctx: &Context, preferences: &Preferences) {
+    ctx.set_theme(egui::ThemePreference::from(preferences.theme));
+    ctx.set_zoom_factor(preferences.scale);
+}
+
+impl eframe::App for Window {
+    fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
+        if let Some(snapshot) = self.setup.snapshots.get() {
+            self.snapshot = snapshot;
+        }
+        if let Some(log) = &self.setup.log {
+            while let Some(line) = log.next() {
+                self.draft.push_log(line);
+            }
+        }
+        let is_hidden = ctx.input(|input| input.viewport().visible() == Some(false));
+        if is_hidden {
+            ctx.request_repaint_after(HIDDEN_PAUSE);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        self.draw_scene(ui.visuals().dark_mode);
+        cockpit_ui(ui, &self.snapshot, &mut self.draft, &mut self.commands);
+        let now = ui.input(|input| input.time);
+        self.send(now);
+        self.keep_preferences(ui.ctx());
+        let pause = ui::pause(&self.snapshot, self.draft.preferences.frame_rate);
+        ui.ctx().request_repaint_after(pause);
+    }
+
+    fn on_exit(&mut self) {
+        (self.setup.stop)();
+        if self.setup.commands.try_send(Command::Shutdown).is_err() {
+            log::warn!("the control thread could not be told that the window closed");
+        }
+    }
+}

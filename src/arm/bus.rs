@@ -1,0 +1,413 @@
+//! Conversations with the servos: one request, the answers that arrive before a deadline, and a few retries for what is
+//! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use serialport::ClearBuffer;
+
+use crate::arm::Port;
+use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser};
+use crate::arm::register::{Block, OutOfRange, Register};
+use crate::clock::Clock;
+
+/// Ten bit times of a byte at 1 Mbaud.
+const BYTE_TIME: Duration = Duration::from_micros(10);
+/// How long answers may take beyond their time on the wire. Three tries fit into a tick at 30 Hz; a USB adapter needs 1 to
+/// 2 ms (an FTDI chip 16 ms, until its latency timer is set to 1).
+pub const REPLY_TIMEOUT: Duration = Duration::from_millis(8);
+/// One try and two retries for each thing asked.
+pub const TRIES: u32 = 3;
+/// After a request that was not fully answered, the line must be quiet this long before the next one, so that a late
+/// answer does not come in as the answer to something else.
+const QUIET_TIME: Duration = Duration::from_millis(1);
+/// The most bytes one answer phase may bring; a babbling line ends here.
+const MAX_RECEIVED: usize = 4096;
+/// Timeouts below a millisecond become zero in some drivers, which means "do not wait".
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
+
+/// What the bus has seen since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusCounters {
+    /// Requests sent, retries included.
+    pub transactions: u64,
+    /// Requests sent again because an answer was missing.
+    pub retries: u64,
+    /// Answer phases with bytes in them that were no valid frame.
+    pub corrupt: u64,
+    /// Valid frames that nobody had asked for: other id, other length, twice, out of order.
+    pub unexpected: u64,
+    /// Answers still missing after all retries, by servo id.
+    pub lost: BTreeMap<u8, u64>,
+}
+
+/// Why a conversation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    #[error("the port is gone: {0}")]
+    Disconnected(String),
+    #[error("servo {id} does not answer{}", if *garbled { ", but something garbled arrived" } else { "" })]
+    NoReply { id: u8, garbled: bool },
+    #[error("servo {id} did not take {register:?} = {wrote} (it says {read})")]
+    NotTaken {
+        id: u8,
+        register: Register,
+        wrote: i32,
+        read: i32,
+    },
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+}
+
+/// A half-duplex line of STS3215 servos.
+#[derive(Debug)]
+pub struct Bus {
+    port: Port,
+    clock: Clock,
+    reply_timeout: Duration,
+    parser: Parser,
+    counters: BusCounters,
+    /// The ERR byte of each servo's latest answer.
+    alarms: BTreeMap<u8, u8>,
+    /// The last request was not fully answered: its answers may still come.
+    answers_due: bool,
+}
+
+/// The answers expected to one request, in the order in which the servos take their turn.
+struct Replies<'a> {
+    ids: &'a [u8],
+    length: usize,
+    packets: Vec<Option<Packet>>,
+    /// Index into `ids` behind the last servo that has answered.
+    turn: usize,
+    unexpected: u64,
+}
+
+impl Replies<'_> {
+    /// Takes a frame if it is the right servo's turn and it has the right length. The length matters: a frame whose length
+    /// byte grew by one or two swallows the next header and still has a right checksum.
+    fn take(&mut self, packet: Packet) {
+        let place = self.ids[self.turn..].iter().position(|id| *id == packet.id);
+        match place {
+            Some(offset) if packet.params.len() == self.length => {
+                self.turn += offset + 1;
+                self.packets[self.turn - 1] = Some(packet);
+            }
+            _ => {
+                self.unexpected += 1;
+                self.doubt(&packet);
+            }
+        }
+    }
+
+    /// Two different answers from one id: one of them is another servo's, and nobody knows which.
+    fn doubt(&mut self, packet: &Packet) {
+        for held in &mut self.packets {
+            if held
+                .as_ref()
+                .is_some_and(|held| held.id == packet.id && held != packet)
+            {
+                *held = None;
+            }
+        }
+    }
+
+    /// Nobody is left whose turn could still come.
+    fn over(&self) -> bool {
+        self.turn == self.ids.len()
+    }
+}
+
+impl Bus {
+    /// Takes over an open port. `clock` measures deadlines; with a simulated port it is the simulation's.
+    pub fn new(port: Port, clock: Clock, reply_timeout: Duration) -> Self {
+        Self {
+            port,
+            clock,
+            reply_timeout,
+            parser: Parser::new(Direction::Status),
+            counters: BusCounters::default(),
+            alarms: BTreeMap::new(),
+            answers_due: false,
+        }
+    }
+
+    /// Everything counted so far.
+    pub fn counters(&self) -> &BusCounters {
+        &self.counters
+    }
+
+    /// The alarm bits in the latest answer of a servo; zero before it has answered.
+    pub fn alarm_bits(&self, id: u8) -> u8 {
+        self.alarms.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Asks a servo whether it is there.
+    pub fn ping(&mut self, id: u8) -> Result<(), BusError> {
+        self.ask_one(id, Instruction::Ping, &[], 0).map(drop)
+    }
+
+    /// Reads one register.
+    pub fn read(&mut self, id: u8, register: Register) -> Result<i32, BusError> {
+        let request = [register.address(), register.width()];
+        let answer = self.ask_one(
+            id,
+            Instruction::Read,
+            &request,
+            usize::from(register.width()),
+        )?;
+        Ok(register.decode(&answer.params))
+    }
+
+    /// Writes one register and reads it back until it holds the value: a lost acknowledgement is no failure, a value
+    /// that was acknowledged and dropped (EEPROM while `Lock` is 1) is one.
+    pub fn write(&mut self, id: u8, register: Register, value: i32) -> Result<(), BusError> {
+        let encoded = register.encode(value)?;
+        let mut request = vec![register.address()];
+        request.extend(encoded.as_slice());
+        let frame = packet::instruction_frame(id, Instruction::Write, &request);
+        let mut read = None;
+        for attempt in 0..TRIES {
+            self.counters.retries += u64::from(attempt > 0);
+            self.exchange(&frame, &[id], 0)?;
+            match self.read(id, register) {
+                Ok(now) if now == value => return Ok(()),
+                Ok(now) => read = Some(now),
+                Err(BusError::NoReply { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(match read {
+            Some(read) => BusError::NotTaken {
+                id,
+                register,
+                wrote: value,
+                read,
+            },
+            None => BusError::NoReply { id, garbled: false },
+        })
+    }
+
+    /// Reads a block from several servos with one request, asking again only those that did not come through, up to
+    /// `tries` times in all. A missing answer is `None`; the others are as they came, in the order of `ids`.
+    pub fn sync_read(
+        &mut self,
+        block: Block,
+        ids: &[u8],
+        tries: u32,
+    ) -> Result<Vec<Option<Vec<u8>>>, BusError> {
+        let mut values: Vec<Option<Vec<u8>>> = vec![None; ids.len()];
+        let mut missing: Vec<usize> = (0..ids.len()).collect();
+        for attempt in 0..tries {
+            self.counters.retries += u64::from(attempt > 0);
+            let asked: Vec<u8> = missing.iter().map(|index| ids[*index]).collect();
+            let mut params = vec![block.address, block.length];
+            params.extend(&asked);
+            let frame = packet::instruction_frame(BROADCAST, Instruction::SyncRead, &params);
+            let (replies, _) = self.exchange(&frame, &asked, usize::from(block.length))?;
+            for (index, reply) in missing.iter().zip(replies) {
+                values[*index] = reply.map(|packet| packet.params);
+            }
+            missing.retain(|index| values[*index].is_none());
+            if missing.is_empty() {
+                break;
+            }
+        }
+        for index in missing {
+            *self.counters.lost.entry(ids[index]).or_default() += 1;
+        }
+        Ok(values)
+    }
+
+    /// Writes one register of several servos with one frame. Nobody acknowledges it: success means that it was sent.
+    pub fn sync_write(&mut self, register: Register, values: &[(u8, i32)]) -> Result<(), BusError> {
+        let mut entries = Vec::with_capacity(values.len() * 3);
+        for (id, value) in values {
+            entries.push(*id);
+            entries.extend(register.encode(*value)?.as_slice());
+        }
+        let entry = usize::from(register.width()) + 1;
+        let most = (packet::MAX_PARAMS - 2) / entry * entry;
+        for entries in entries.chunks(most) {
+            let mut params = vec![register.address(), register.width()];
+            params.extend(entries);
+            let frame = packet::instruction_frame(BROADCAST, Instruction::SyncWrite, &params);
+            self.exchange(&frame, &[], 0)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one register of every servo on the line, known or not. Nobody acknowledges it.
+    pub fn broadcast_write(&mut self, register: Register, value: i32) -> Result<(), BusError> {
+        let mut params = vec![register.address()];
+        params.extend(register.encode(value)?.as_slice());
+        let frame = packet::instruction_frame(BROADCAST, Instruction::Write, &params);
+        self.exchange(&frame, &[], 0).map(drop)
+    }
+
+    /// Whether the adapter sends back what it is sent. Asks `id` for its id: that request has eight bytes and its answer
+    /// seven, so that an echo cannot be mistaken. (The echo of a ping equals an answer with the voltage alarm.)
+    pub fn echoes(&mut self, id: u8) -> Result<bool, BusError> {
+        let request = [Register::Id.address(), Register::Id.width()];
+        let frame = packet::instruction_frame(id, Instruction::Read, &request);
+        self.quieten()?;
+        self.transmit(&frame)?;
+        let answer_bytes = packet::OVERHEAD + usize::from(Register::Id.width());
+        let deadline = self.deadline(frame.len() + answer_bytes);
+        let mut received = Vec::new();
+        while received.len() < frame.len() && self.receive(deadline, &mut received)? {}
+        self.answers_due = true;
+        Ok(received.starts_with(&frame))
+    }
+
+    /// Asks one servo, up to [`TRIES`] times.
+    fn ask_one(
+        &mut self,
+        id: u8,
+        instruction: Instruction,
+        params: &[u8],
+        length: usize,
+    ) -> Result<Packet, BusError> {
+        let frame = packet::instruction_frame(id, instruction, params);
+        let mut garbled = false;
+        for attempt in 0..TRIES {
+            self.counters.retries += u64::from(attempt > 0);
+            let (mut replies, noise) = self.exchange(&frame, &[id], length)?;
+            if let Some(packet) = replies.pop().flatten() {
+                return Ok(packet);
+            }
+            garbled |= noise;
+        }
+        *self.counters.lost.entry(id).or_default() += 1;
+        Err(BusError::NoReply { id, garbled })
+    }
+
+    /// One request and its answers, in the order of `ids`; whether anything arrived that was not asked for.
+    fn exchange(
+        &mut self,
+        frame: &[u8],
+        ids: &[u8],
+        length: usize,
+    ) -> Result<(Vec<Option<Packet>>, bool), BusError> {
+        self.quieten()?;
+        let noise_before = self.parser.discarded();
+        self.transmit(frame)?;
+        let deadline = self.deadline(frame.len() + ids.len() * (packet::OVERHEAD + length));
+        let mut replies = Replies {
+            ids,
+            length,
+            packets: vec![None; ids.len()],
+            turn: 0,
+            unexpected: 0,
+        };
+        let mut received = Vec::new();
+        let mut total = 0;
+        while !replies.over() && total < MAX_RECEIVED {
+            received.clear();
+            if !self.receive(deadline, &mut received)? {
+                break;
+            }
+            total += received.len();
+            self.parser.push(&received);
+            while let Some(packet) = self.parser.next_packet() {
+                replies.take(packet);
+            }
+        }
+        for packet in self.parser.finish() {
+            replies.take(packet);
+        }
+        let noise = self.parser.discarded() > noise_before;
+        self.counters.corrupt += u64::from(noise);
+        self.counters.unexpected += replies.unexpected;
+        self.answers_due = replies.packets.iter().any(Option::is_none);
+        for packet in replies.packets.iter().flatten() {
+            self.note_alarms(packet);
+        }
+        Ok((replies.packets, noise || replies.unexpected > 0))
+    }
+
+    /// An alarm is news, not a refusal: the servo has obeyed and its data are good.
+    fn note_alarms(&mut self, packet: &Packet) {
+        let before = self.alarms.insert(packet.id, packet.code).unwrap_or(0);
+        if before != packet.code {
+            log::warn!(
+                "servo {}: alarm bits {before:#04x} -> {:#04x}",
+                packet.id,
+                packet.code
+            );
+        }
+    }
+
+    /// Throws away what belongs to earlier requests.
+    fn quieten(&mut self) -> Result<(), BusError> {
+        if self.answers_due {
+            self.answers_due = false;
+            let mut late = Vec::new();
+            let end = self.clock.now() + self.reply_timeout;
+            while late.len() < MAX_RECEIVED && self.clock.now() < end {
+                let deadline = self.clock.now() + QUIET_TIME;
+                if !self.receive(deadline, &mut late)? {
+                    break;
+                }
+            }
+        }
+        self.port
+            .clear(ClearBuffer::Input)
+            .map_err(|error| BusError::Disconnected(error.to_string()))
+    }
+
+    fn transmit(&mut self, frame: &[u8]) -> Result<(), BusError> {
+        self.counters.transactions += 1;
+        // No flush: some USB drivers poll for the end of transmission by the kernel's tick, which costs milliseconds.
+        self.port
+            .write_all(frame)
+            .map_err(|error| BusError::Disconnected(error.to_string()))
+    }
+
+    fn deadline(&self, bytes_on_wire: usize) -> Duration {
+        self.clock.now() + BYTE_TIME * bytes_on_wire as u32 + self.reply_timeout
+    }
+
+    /// Waits for bytes until `deadline`; false when none came by then.
+    fn receive(&mut self, deadline: Duration, into: &mut Vec<u8>) -> Result<bool, BusError> {
+        let gone = |detail: &str| BusError::Disconnected(detail.to_owned());
+        let mut chunk = [0; 256];
+        loop {
+            let remaining = deadline.saturating_sub(self.clock.now());
+            // On a busy machine it may be this thread that comes late; then the answers are there already.
+            if remaining.is_zero() && self.waiting()? == 0 {
+                return Ok(false);
+            }
+            self.port
+                .set_timeout(remaining.max(SHORTEST_TIMEOUT))
+                .map_err(|error| gone(&error.to_string()))?;
+            match self.port.read(&mut chunk) {
+                // A pulled USB plug shows itself as an end of file on some systems.
+                Ok(0) => return Err(gone("end of file")),
+                Ok(count) => {
+                    into.extend_from_slice(&chunk[..count]);
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The timeout was all the time that was left, whatever the clock says.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+                    ) =>
+                {
+                    return Ok(false);
+                }
+                Err(error) => return Err(gone(&error.to_string())),
+            }
+        }
+    }
+
+    /// Bytes that have arrived and were not read yet.
+    fn waiting(&self) -> Result<u32, BusError> {
+        self.port
+            .bytes_to_read()
+            .map_err(|error| BusError::Disconnected(error.to_string()))
+    }
+}

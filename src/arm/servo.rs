@@ -1,0 +1,209 @@
+//! What the driver knows of one servo: what it is, where it was last seen, and whether that can be believed.
+
+use std::time::Duration;
+
+use crate::arm::calibration::{COUNTS_PER_TURN, MotorCalibration};
+use crate::arm::error::Motor;
+use crate::arm::register::{Block, Register};
+use crate::joint::Joint;
+
+/// Faster than a hand throws a limp joint (about 1000 °/s), counts a second.
+const FASTEST: f64 = 12_000.0;
+/// Counts that two readings may differ by in no time at all.
+const JUMP_SLACK: f64 = 120.0;
+/// So many impossible positions in a row are no longer noise.
+const JUMP_LIMIT: u32 = 3;
+/// Milliamperes of one count of `PresentCurrent`.
+const CURRENT_UNIT: f32 = 6.5;
+
+/// What a servo says about itself beside its position.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    /// Share of the motor's duty cycle, percent, signed. Not a force.
+    pub load_percent: f32,
+    pub volts: f32,
+    pub celsius: i32,
+    pub milliamperes: f32,
+    pub moving: bool,
+}
+
+/// What a servo had to say at the handshake that is needed later.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Identity {
+    /// Permille; what `TorqueLimit` is set to at power-up.
+    pub max_torque: i32,
+    /// Counts a second of one unit of `GoalVelocity`.
+    pub speed_unit: i32,
+    pub min_decivolts: i32,
+    pub max_decivolts: i32,
+    /// What other programs had left in these registers; given back at release.
+    pub goal_velocity: i32,
+    pub acceleration: i32,
+}
+
+/// A believed position.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    counts: i32,
+    at: Duration,
+}
+
+/// One servo of the arm.
+#[derive(Debug)]
+pub(super) struct Servo {
+    pub motor: Motor,
+    pub calibration: MotorCalibration,
+    pub identity: Identity,
+    pub telemetry: Telemetry,
+    /// Torque is on, as far as known.
+    pub energised: bool,
+    /// The last goal sent or found, counts.
+    pub goal: i32,
+    /// Consecutive reads without an answer.
+    pub misses: u32,
+    pub implausible: u64,
+    seen: Option<Seen>,
+    jumps: u32,
+}
+
+/// A jump that was seen too often to be noise, counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Jump {
+    pub from: i32,
+    pub to: i32,
+}
+
+impl Servo {
+    pub fn new(joint: Joint, calibration: MotorCalibration) -> Self {
+        Self {
+            motor: Motor {
+                joint,
+                id: calibration.id,
+            },
+            calibration,
+            identity: Identity::default(),
+            telemetry: Telemetry::default(),
+            energised: false,
+            goal: 0,
+            misses: 0,
+            implausible: 0,
+            seen: None,
+            jumps: 0,
+        }
+    }
+
+    /// The last position that was believed, counts.
+    pub fn position(&self) -> Option<i32> {
+        self.seen.map(|seen| seen.counts)
+    }
+
+    /// The goal that keeps the servo where it is, counts: a joint that leans a little over the end of its range is not
+    /// asked for more than its range.
+    pub fn target(&self) -> Option<i32> {
+        self.position().map(|counts| self.within_range(counts))
+    }
+
+    /// `counts` brought into the calibrated range.
+    pub fn within_range(&self, counts: i32) -> i32 {
+        counts.clamp(self.calibration.range_min, self.calibration.range_max)
+    }
+
+    /// Forgets where the servo was: the next position is believed whatever it is.
+    pub fn forget(&mut self) {
+        self.seen = None;
+        self.jumps = 0;
+    }
+
+    /// Takes a state block that was read at `now`. A position that no joint could have reached since the last one is not
+    /// believed; when it insists, it is, and the jump is returned.
+    pub fn measured(&mut self, state: &[u8], now: Duration) -> Option<Jump> {
+        let value = |register| Block::STATE.value(register, state);
+        self.misses = 0;
+        self.telemetry = Telemetry {
+            load_percent: value(Register::PresentLoad) as f32 / 10.0,
+            volts: value(Register::PresentVoltage) as f32 / 10.0,
+            celsius: value(Register::PresentTemperature),
+            milliamperes: value(Register::PresentCurrent) as f32 * CURRENT_UNIT,
+            moving: value(Register::Moving) != 0,
+        };
+        let counts = value(Register::PresentPosition);
+        let here = Seen { counts, at: now };
+        let Some(before) = self.seen else {
+            self.seen = Some(here);
+            return None;
+        };
+        let reach = JUMP_SLACK + FASTEST * now.saturating_sub(before.at).as_secs_f64();
+        if f64::from(turn_distance(before.counts, counts)) <= reach {
+            self.seen = Some(here);
+            self.jumps = 0;
+            return None;
+        }
+        self.implausible += 1;
+        self.jumps += 1;
+        if self.jumps < JUMP_LIMIT {
+            return None;
+        }
+        self.seen = Some(here);
+        self.jumps = 0;
+        Some(Jump {
+            from: before.counts,
+            to: counts,
+        })
+    }
+}
+
+/// Counts between two positions the short way round: a reading that wraps from 4095 to 0 has moved by one.
+fn turn_distance(a: i32, b: i32) -> i32 {
+    let apart = (a - b).rem_euclid(COUNTS_PER_TURN);
+    apart.min(COUNTS_PER_TURN - apart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::calibration::Calibration;
+
+    fn state(counts: i32) -> Vec<u8> {
+        let mut bytes = vec![0; 15];
+        bytes[..2].copy_from_slice(Register::PresentPosition.encode(counts).unwrap().as_slice());
+        bytes
+    }
+
+    fn servo() -> Servo {
+        Servo::new(
+            Joint::WristRoll,
+            Calibration::simulated().motor(Joint::WristRoll),
+        )
+    }
+
+    #[test]
+    fn one_impossible_position_is_not_believed_and_three_are() {
+        let mut servo = servo();
+        let ms = Duration::from_millis;
+        assert_eq!(servo.measured(&state(2000), ms(0)), None);
+        assert_eq!(servo.measured(&state(3900), ms(10)), None);
+        assert_eq!(servo.position(), Some(2000));
+        assert_eq!(servo.measured(&state(2010), ms(20)), None);
+        assert_eq!(servo.position(), Some(2010));
+        for now in [30, 40] {
+            assert_eq!(servo.measured(&state(3900), ms(now)), None);
+        }
+        let jump = Jump {
+            from: 2010,
+            to: 3900,
+        };
+        assert_eq!(servo.measured(&state(3900), ms(50)), Some(jump));
+        assert_eq!(servo.measured(&state(3901), ms(60)), None);
+        assert_eq!((servo.position(), servo.implausible), (Some(3901), 4));
+    }
+
+    #[test]
+    fn wrapping_round_and_fast_hands_are_possible() {
+        let mut servo = servo();
+        servo.measured(&state(4090), Duration::ZERO);
+        servo.measured(&state(4), Duration::from_millis(1));
+        assert_eq!(servo.position(), Some(4));
+        servo.measured(&state(300), Duration::from_millis(34));
+        assert_eq!(servo.position(), Some(300));
+    }
+}

@@ -1,0 +1,131 @@
+//! The thread that alone owns the arm and the action queue: one tick a period, whatever the policy, the cameras or the
+//! window are doing.
+
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+
+use crate::camera::Feed;
+use crate::clock::Clock;
+use crate::latest::Latest;
+use crate::runtime::cameras::view_of;
+use crate::runtime::core::{ArmOrder, Control, Inputs, Pace};
+use crate::runtime::link::Link;
+use crate::runtime::pace::Pacer;
+use crate::runtime::policy_thread::{PolicySeat, PolicyThread};
+use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
+use crate::runtime::{Command, EStop, Snapshot};
+use crate::scene::Props;
+
+/// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
+const POLICY_END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Puts the simulated scene back to its start.
+pub type ResetScene = Box<dyn FnMut() + Send>;
+
+/// Everything that the control thread owns.
+pub struct ControlThread {
+    pub clock: Clock,
+    pub control: Control,
+    pub link: Link,
+    pub commands: Receiver<Command>,
+    pub estop: EStop,
+    pub feeds: Vec<Feed>,
+    pub props: Latest<Props>,
+    pub snapshot: Latest<Snapshot>,
+    pub reset_scene: Option<ResetScene>,
+    pub seat: PolicySeat,
+    pub policy: Option<PolicyThread>,
+    /// Reports made on behalf of a thread that could not be started.
+    pub pending: Vec<PolicyReport>,
+}
+
+impl ControlThread {
+    /// Ticks until the program closes. The arm goes on holding its last goal.
+    pub fn run(mut self) {
+        let mut pacer = Pacer::new(self.clock.now());
+        loop {
+            let began = self.clock.now();
+            let pace = Pace {
+                late_ticks: pacer.late_ticks(),
+                tick_p99: pacer.p99(),
+            };
+            let (order, goes_on) = self.tick(began, pace);
+            if !goes_on {
+                break;
+            }
+            let (now, period) = (self.clock.now(), self.control.period());
+            let deadline = match order {
+                ArmOrder::EnableTorque | ArmOrder::ReleaseTorque => pacer.excuse(now, period),
+                _ => pacer.next(began, now, period),
+            };
+            self.clock.sleep_until(deadline);
+        }
+        if let Some(policy) = self.policy.take()
+            && !policy.finish(POLICY_END_LIMIT)
+        {
+            log::warn!("the policy was still busy at the end");
+        }
+    }
+
+    /// One control period; false when it was the last.
+    fn tick(&mut self, now: Duration, pace: Pace) -> (ArmOrder, bool) {
+        let inputs = Inputs {
+            now,
+            // First of all, so that nothing below can hold a stop up.
+            estop_presses: self.estop.presses(),
+            commands: self.commands.try_iter().collect(),
+            arm: self.link.poll(now),
+            policy: self.reports(),
+            cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
+            props: self.props.get().unwrap_or_default(),
+            pace,
+        };
+        let outputs = self.control.tick(inputs);
+        if let Some(start) = outputs.start {
+            self.start_policy(start);
+        }
+        if let (Some(request), Some(policy)) = (outputs.request, &self.policy) {
+            policy.ask(*request);
+        }
+        if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
+            reset();
+        }
+        let (commanded, period) = (self.control.commanded(), self.control.period());
+        let settled = self.link.obey(outputs.arm, commanded, period, now);
+        self.snapshot.set(self.control.settle(settled));
+        (outputs.arm, !outputs.shutdown)
+    }
+
+    fn reports(&mut self) -> Vec<PolicyReport> {
+        let mut reports = std::mem::take(&mut self.pending);
+        if let Some(policy) = &self.policy {
+            reports.extend(policy.reports());
+        }
+        reports
+    }
+
+    fn start_policy(&mut self, start: PolicyStart) {
+        let incarnation = start.incarnation;
+        let seat = self.seat.clone();
+        let previous = self.policy.take();
+        match PolicyThread::start(start, seat, self.control.warm_up(), previous) {
+            Ok(policy) => self.policy = Some(policy),
+            Err(error) => {
+                let event = PolicyEvent::Died(format!("its thread cannot be started: {error}"));
+                self.pending.push(PolicyReport { incarnation, event });
+            }
+        }
+    }
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// The system gives no thread.
+pub fn spawn(control: ControlThread) -> std::io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || control.run())
+}

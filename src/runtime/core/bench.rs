@@ -1,0 +1,316 @@
+//! A test bench for the core: a virtual clock, a stub policy with a chosen latency, and an arm that obeys at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::action::ActionChunk;
+use crate::joint::JointVec;
+use crate::observation::Frame;
+use crate::policy::{LoadRequest, PolicySpec, StageTimes};
+use crate::runtime::core::{
+    ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Config, Control, Inputs, Settled,
+};
+use crate::runtime::request::ChunkRequest;
+use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
+use crate::runtime::{
+    CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, Mode, Scheduling, Snapshot,
+};
+
+/// What the stub policy does with a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Temper {
+    /// Action k of the chunk is `consumed when asked + k`: the arm counts 0, 1, 2, … exactly when no action is skipped or
+    /// repeated.
+    Counts,
+    /// Every action is this value.
+    Constant(f32),
+    Errs,
+    Hangs,
+    Dies,
+}
+
+pub struct Bench {
+    pub control: Control,
+    pub now: Duration,
+    pub latency: Duration,
+    pub load_time: Duration,
+    pub temper: Temper,
+    pub chunk_size: usize,
+    /// The arm's pose, why it cannot be read, and whether its servos hold.
+    pub pose: JointVec,
+    pub mute: Option<String>,
+    pub gone: bool,
+    pub absent: bool,
+    pub alarms: Vec<ArmAlarm>,
+    pub torque: bool,
+    pub presses: u64,
+    pub cameras: Vec<CameraView>,
+    /// What was ordered, asked and shown.
+    pub order: ArmOrder,
+    pub requests: Vec<ChunkRequest>,
+    pub starts: u64,
+    pub seen: Snapshot,
+    /// First joint of each action taken from the queue.
+    pub executed: Vec<f32>,
+    incarnation: u64,
+    pending: Vec<(Duration, PolicyReport)>,
+}
+
+impl Bench {
+    /// A bench whose arm is armed and whose policy drives from the next tick on.
+    pub fn driving(knobs: Knobs, latency_ms: u64, temper: Temper) -> Self {
+        let mut bench = Self::at_rest(knobs, latency_ms, temper);
+        bench.tick(vec![]);
+        bench.tick(vec![Command::EnableTorque]);
+        bench.tick(vec![Command::SetMode(Mode::Policy)]);
+        assert_eq!(bench.seen.mode, Mode::Policy);
+        bench
+    }
+
+    /// A bench with a limp arm and a policy that is still to be loaded.
+    pub fn at_rest(knobs: Knobs, latency_ms: u64, temper: Temper) -> Self {
+        let config = Config {
+            knobs,
+            task: "put the cube in the box".to_owned(),
+            policy: Some(LoadRequest {
+                source: "stub".to_owned(),
+                stats: None,
+            }),
+            ..Config::default()
+        };
+        Self {
+            control: Control::new(config),
+            now: Duration::ZERO,
+            latency: Duration::from_millis(latency_ms),
+            load_time: Duration::ZERO,
+            temper,
+            chunk_size: 50,
+            pose: JointVec::default(),
+            mute: None,
+            gone: false,
+            absent: false,
+            alarms: vec![],
+            torque: false,
+            presses: 0,
+            cameras: vec![],
+            order: ArmOrder::Nothing,
+            requests: vec![],
+            starts: 0,
+            seen: Snapshot::default(),
+            executed: vec![],
+            incarnation: 0,
+            pending: vec![],
+        }
+    }
+
+    /// One control period.
+    pub fn tick(&mut self, commands: Vec<Command>) -> &Snapshot {
+        let inputs = Inputs {
+            now: self.now,
+            estop_presses: self.presses,
+            commands,
+            arm: self.arm_input(),
+            policy: self.due(),
+            cameras: self.cameras.clone(),
+            ..Inputs::default()
+        };
+        let before = self.control.queue.consumed();
+        let outputs = self.control.tick(inputs);
+        if let Some(start) = outputs.start {
+            self.starts += 1;
+            self.incarnation = start.incarnation;
+            let event = PolicyEvent::Ready {
+                spec: Arc::new(self.spec()),
+                warm_up: self.load_time,
+            };
+            self.report(self.load_time, event);
+        }
+        if let Some(request) = outputs.request {
+            self.answer(&request);
+            self.requests.push(*request);
+        }
+        self.order = outputs.arm;
+        let settled = self.obey(outputs.arm);
+        if self.control.queue.consumed() > before {
+            self.executed.push(self.pose.0[0]);
+        }
+        self.seen = self.control.settle(settled);
+        self.now += self.control.period();
+        &self.seen
+    }
+
+    /// Runs for `seconds`.
+    pub fn run(&mut self, seconds: f32) {
+        let end = self.now + Duration::from_secs_f32(seconds);
+        while self.now < end {
+            self.tick(vec![]);
+        }
+    }
+
+    /// Turns one knob and runs the tick.
+    pub fn turn(&mut self, knob: Knob) -> &Snapshot {
+        self.tick(vec![Command::Set(knob)])
+    }
+
+    /// Runs until `done`, at most `seconds`.
+    pub fn until(&mut self, seconds: f32, done: impl Fn(&Self) -> bool) {
+        let end = self.now + Duration::from_secs_f32(seconds);
+        while !done(self) {
+            assert!(self.now < end, "not reached: {:?}", self.seen.faults);
+            self.tick(vec![]);
+        }
+    }
+
+    /// The fault of this kind, if it is listed.
+    pub fn fault(&self, kind: FaultKind) -> Option<&Fault> {
+        self.seen.faults.iter().find(|fault| fault.kind == kind)
+    }
+
+    /// Adds a camera whose picture is as old as `age_ms` says in each tick.
+    pub fn add_camera(&mut self, name: &str, age_ms: u64) {
+        self.cameras.push(CameraView {
+            name: name.to_owned(),
+            source: "stub".to_owned(),
+            frame: Frame::new(1, 1, vec![0; 3], 1, Duration::ZERO),
+            age: Some(Duration::from_millis(age_ms)),
+            rate_hz: 30.0,
+            status: CameraStatus::Live,
+        });
+    }
+
+    pub fn report(&mut self, after: Duration, event: PolicyEvent) {
+        let incarnation = self.incarnation;
+        let report = PolicyReport { incarnation, event };
+        self.pending.push((self.now + after, report));
+    }
+
+    fn arm_input(&self) -> ArmInput {
+        if self.absent {
+            return ArmInput::Absent;
+        }
+        ArmInput::Up(ArmState {
+            measured: self.failure().map_or(Ok(self.pose), Err),
+            torque: self.torque,
+            retries: 0,
+            alarms: self.alarms.clone(),
+            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+        })
+    }
+
+    fn failure(&self) -> Option<ArmFailure> {
+        Some(ArmFailure {
+            what: self.mute.clone()?,
+            remedy: "check the cable".to_owned(),
+            gone: self.gone,
+        })
+    }
+
+    fn due(&mut self) -> Vec<PolicyReport> {
+        let now = self.now;
+        let due = self.pending.extract_if(.., |(at, _)| *at <= now);
+        due.map(|(_, report)| report).collect()
+    }
+
+    fn spec(&self) -> PolicySpec {
+        PolicySpec {
+            name: "stub".to_owned(),
+            views: self
+                .cameras
+                .iter()
+                .map(|camera| format!("observation.images.{}", camera.name))
+                .collect(),
+            state_dim: 6,
+            action_dim: 6,
+            chunk_size: self.chunk_size,
+            ..PolicySpec::default()
+        }
+    }
+
+    fn answer(&mut self, request: &ChunkRequest) {
+        let id = request.id;
+        let consumed = self
+            .control
+            .supervisor
+            .in_flight()
+            .map_or(0, |it| it.consumed);
+        let value = |k: usize| match self.temper {
+            Temper::Counts => consumed as f32 + k as f32,
+            Temper::Constant(value) => value,
+            Temper::Errs | Temper::Hangs | Temper::Dies => 0.0,
+        };
+        let values: Vec<f32> = (0..self.chunk_size).map(value).collect();
+        let event = match self.temper {
+            Temper::Hangs => return,
+            Temper::Errs => PolicyEvent::Failed {
+                id,
+                why: "device lost".to_owned(),
+            },
+            Temper::Dies => PolicyEvent::Died("index out of bounds".to_owned()),
+            Temper::Counts | Temper::Constant(_) => PolicyEvent::Chunk(Box::new(Arrival {
+                id,
+                chunk: ActionChunk {
+                    observed_at: request.observed_at,
+                    generation: request.generation,
+                    actions: values.iter().map(|&value| JointVec([value; 6])).collect(),
+                    normalized: values
+                        .iter()
+                        .map(|&value| vec![value / 1000.0; 6])
+                        .collect(),
+                },
+                times: StageTimes {
+                    total: self.latency,
+                    ..StageTimes::default()
+                },
+                warnings: vec![],
+                finished_at: self.now + self.latency,
+            })),
+        };
+        self.report(self.latency, event);
+    }
+
+    fn obey(&mut self, order: ArmOrder) -> Settled {
+        match order {
+            ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
+            ArmOrder::Send(goal) => {
+                self.pose = goal;
+                Settled::Sent(goal)
+            }
+            ArmOrder::Freeze => self
+                .failure()
+                .map_or(Settled::Frozen(self.pose), Settled::Failed),
+            ArmOrder::EnableTorque => {
+                self.torque = true;
+                Settled::Armed(self.pose)
+            }
+            ArmOrder::ReleaseTorque => {
+                self.torque = false;
+                Settled::Released
+            }
+        }
+    }
+}
+
+/// The default knobs with another scheduling.
+pub fn scheduled(scheduling: Scheduling) -> Knobs {
+    Knobs {
+        scheduling,
+        ..Knobs::default()
+    }
+}
+
+/// A bench in which the policy has driven for three seconds without a fault.
+pub fn flying(latency_ms: u64) -> Bench {
+    let mut bench = Bench::driving(Knobs::default(), latency_ms, Temper::Counts);
+    bench.run(3.0);
+    assert!(bench.seen.chunks > 0 && bench.seen.faults.is_empty());
+    bench
+}
+
+/// Runs `ticks` in which the arm must not move.
+pub fn assert_still(bench: &mut Bench, ticks: usize) {
+    let pose = bench.pose;
+    for _ in 0..ticks {
+        bench.tick(vec![]);
+        assert_eq!(bench.pose, pose, "the arm moved");
+    }
+}

@@ -1,0 +1,196 @@
+//! What each command of the operator does.
+
+use crate::joint::Joint;
+use crate::policy::LoadRequest;
+use crate::runtime::binding::bind;
+use crate::runtime::core::{Control, Outputs, Wanted};
+use crate::runtime::fault_book::words;
+use crate::runtime::latency::LatencyMeter;
+use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped};
+
+/// Chunk size assumed for the range of the knobs while no policy is loaded.
+const CHUNK_SIZE_UNKNOWN: usize = 50;
+
+impl Control {
+    /// Latches the stop when the emergency stop was pressed since the last tick.
+    pub(super) fn read_estop(&mut self, presses: u64) {
+        if presses != self.presses {
+            self.presses = presses;
+            self.stop("the stop button");
+        }
+    }
+
+    /// Applies one command.
+    pub(super) fn apply(&mut self, command: Command, outputs: &mut Outputs) {
+        match command {
+            Command::SetMode(mode) => self.set_mode(mode),
+            Command::Stop => self.stop("the operator"),
+            Command::Resume => self.resume(),
+            Command::SetTask(task) => self.set_task(task),
+            Command::Set(knob) => self.turn(knob),
+            Command::JogTo(joint, goal) => self.jog_to(joint, goal),
+            Command::EnableTorque => self.want_torque(),
+            Command::ReleaseTorque => {
+                self.enter(Mode::Hold);
+                self.arm.wants = Wanted::Release;
+            }
+            Command::LoadPolicy(source) => {
+                let stats = None;
+                self.load(LoadRequest { source, stats }, outputs);
+            }
+            Command::ChooseStats(stats) => {
+                let source = self.supervisor.load().source.clone();
+                let stats = Some(stats);
+                self.load(LoadRequest { source, stats }, outputs);
+            }
+            Command::RestartPolicy => {
+                let load = self.supervisor.load().clone();
+                self.reset();
+                outputs.start = Some(self.supervisor.choose(load));
+            }
+            Command::BindView { view, camera } => {
+                bind(&mut self.views, &view, camera.clone());
+                bind(&mut self.remembered, &view, camera);
+                self.sample.changed = true;
+            }
+            Command::Acknowledge(id) => self.faults.acknowledge(id),
+            Command::ResetScene => {
+                self.reset();
+                outputs.reset_scene = true;
+            }
+            Command::Shutdown => {
+                self.enter(Mode::Hold);
+                outputs.shutdown = true;
+            }
+        }
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        if self.stopped.is_some() || mode == self.mode {
+            return;
+        }
+        let arming = self.arm.wants == Wanted::Torque;
+        if mode == Mode::Hold || self.arm.armed || arming {
+            self.enter(mode);
+        } else {
+            self.faults.flash(
+                self.now,
+                FaultKind::Arming,
+                "mode",
+                words(
+                    format!("{mode} was asked for, but the servos of the arm are limp"),
+                    "Switch the torque on first; the arm then holds the pose it is in.",
+                ),
+            );
+        }
+    }
+
+    /// Changes who drives; the pose is held until the new driver says otherwise.
+    pub(super) fn enter(&mut self, mode: Mode) {
+        if mode != self.mode {
+            self.mode = mode;
+            self.jog = self.arm.commanded;
+            self.reset();
+        }
+    }
+
+    /// Latches the stop: goal = present position, confirmed by reading back.
+    pub(super) fn stop(&mut self, by: &str) {
+        self.enter(Mode::Hold);
+        self.arm.wants = Wanted::Nothing;
+        if self.stopped.is_none() {
+            self.reset();
+            self.stopped = Some(Stopped {
+                by: by.to_owned(),
+                since: self.now,
+                acknowledged: false,
+            });
+        }
+    }
+
+    /// Releases the latch. A stop is released only after the arm confirmed it (or is not there), and never in the tick
+    /// that made it: a release that was already on its way must not undo a stop that came after it.
+    fn resume(&mut self) {
+        let reached = matches!(self.arm.connection, Connection::Connected { .. });
+        let released = self
+            .stopped
+            .take_if(|stop| stop.since < self.now && (stop.acknowledged || !reached));
+        self.sample.changed |= released.is_some();
+    }
+
+    fn set_task(&mut self, task: String) {
+        if task != self.task {
+            self.task = task;
+            self.reset();
+        }
+    }
+
+    fn jog_to(&mut self, joint: Joint, goal: f32) {
+        if self.mode == Mode::Jog && goal.is_finite() {
+            let [lower, upper] = self.arm.limits;
+            self.jog[joint] = goal.max(lower[joint]).min(upper[joint]);
+        }
+    }
+
+    fn want_torque(&mut self) {
+        if matches!(self.arm.connection, Connection::Connected { .. }) {
+            if !self.arm.armed {
+                self.arm.wants = Wanted::Torque;
+            }
+        } else {
+            self.faults.flash(
+                self.now,
+                FaultKind::Arming,
+                "torque",
+                words(
+                    "torque was asked for, but no arm is connected",
+                    "Connect the arm and switch its supply on, then ask again.",
+                ),
+            );
+        }
+    }
+
+    fn load(&mut self, load: LoadRequest, outputs: &mut Outputs) {
+        self.enter(Mode::Hold);
+        self.reset();
+        self.latency = LatencyMeter::default();
+        self.delays.clear();
+        (self.chunk, self.previous_chunk) = (None, None);
+        self.faults.clear(FaultKind::PolicyLoad);
+        outputs.start = Some(self.supervisor.choose(load));
+    }
+
+    /// Turns one knob. What is queued stays valid, so the arm cannot jump; a shorter chunk trims the tail.
+    fn turn(&mut self, knob: Knob) {
+        let wanted = &mut self.wanted;
+        match knob {
+            Knob::Scheduling(scheduling) => wanted.scheduling = scheduling,
+            Knob::ChunkSizeThreshold(g) => wanted.chunk_size_threshold = g,
+            Knob::AutoThreshold(on) => wanted.auto_threshold = on,
+            Knob::NActionSteps(steps) => wanted.n_action_steps = steps,
+            Knob::ActionsPerChunk(actions) => wanted.actions_per_chunk = actions,
+            Knob::Aggregate(aggregate) => wanted.aggregate = aggregate,
+            Knob::BlendSteps(steps) => wanted.blend_steps = steps,
+            Knob::NumSteps(steps) => {
+                // Another number of Euler steps is another latency; the old measurements would mislead the bound.
+                self.latency = LatencyMeter::default();
+                self.supervisor.slows_by(wanted.num_steps, steps);
+                wanted.num_steps = steps;
+            }
+            Knob::Epsilon(epsilon) => wanted.epsilon = epsilon,
+            Knob::Fps(fps) => wanted.fps = fps,
+            Knob::Rtc(rtc) => wanted.rtc = rtc,
+        }
+        self.sample.changed = true;
+        self.apply_knobs();
+    }
+
+    /// Brings the knobs into the range of the loaded policy.
+    pub(super) fn apply_knobs(&mut self) {
+        let spec = self.supervisor.spec();
+        let unknown = self.wanted.actions_per_chunk.max(CHUNK_SIZE_UNKNOWN);
+        let chunk_size = spec.map_or(unknown, |spec| spec.chunk_size);
+        self.knobs = self.wanted.clamped_to(chunk_size);
+        self.queue.trim(self.knobs.actions_per_chunk);
+    }
+}

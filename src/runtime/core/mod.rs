@@ -1,0 +1,393 @@
+//! The control core: everything the runtime decides, as a state machine without threads, devices or clocks.
+//!
+//! One control period is [`Control::tick`], which says what to do, then [`Control::settle`], which hears how that went and
+//! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
+
+mod commands;
+mod plan;
+mod publish;
+mod sense;
+
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod curves;
+#[cfg(test)]
+mod mishaps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::action::Action;
+use crate::clock::Tick;
+use crate::joint::JointVec;
+use crate::policy::LoadRequest;
+use crate::runtime::bound::Bound;
+use crate::runtime::fault_book::{FaultBook, words};
+use crate::runtime::history::History;
+use crate::runtime::latency::{LatencyMeter, Window};
+use crate::runtime::policy_thread::WarmUp;
+use crate::runtime::queue::ActionQueue;
+use crate::runtime::request::{ChunkRequest, SimilarityFilter};
+use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
+use crate::runtime::{
+    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, Mode, Sample, Snapshot, Stopped,
+    ViewBinding,
+};
+use crate::scene::Props;
+
+/// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
+pub const LOST_AFTER: u32 = 3;
+
+/// What the core starts with.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Name of the rig or port.
+    pub arm: String,
+    pub knobs: Knobs,
+    pub task: String,
+    /// The policy to load at the start.
+    pub policy: Option<LoadRequest>,
+    /// What the operator bound in an earlier session.
+    pub views: Vec<ViewBinding>,
+    pub patience: Patience,
+}
+
+/// The arm as it was found at the start of a tick.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ArmInput {
+    #[default]
+    Absent,
+    Connecting,
+    /// Not there, with the reason; the connector tries again.
+    Lost(ArmFailure),
+    Up(ArmState),
+}
+
+/// What a connected arm told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmState {
+    /// The pose, or why it could not be read in this tick.
+    pub measured: Result<JointVec, ArmFailure>,
+    /// The arm takes actions: it was armed, and nothing has happened since that asks for a new start.
+    pub torque: bool,
+    /// Packets repeated since the connection.
+    pub retries: u64,
+    /// What the servos complain about.
+    pub alarms: Vec<ArmAlarm>,
+    /// Lower and upper limit of what may be sent.
+    pub limits: [JointVec; 2],
+}
+
+/// Why the arm could not be read or did not take an order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArmFailure {
+    /// What happened; names the joint.
+    pub what: String,
+    /// What to do now.
+    pub remedy: String,
+    /// Nothing behind the port answers any more: only a full handshake brings the arm back.
+    pub gone: bool,
+}
+
+/// A complaint of one servo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArmAlarm {
+    /// The joint and the complaint.
+    pub what: String,
+    pub remedy: String,
+}
+
+/// How well the loop keeps its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pace {
+    /// Periods that were missed since the start.
+    pub late_ticks: u64,
+    /// 99th percentile of the time that a tick works.
+    pub tick_p99: Duration,
+}
+
+/// Everything that came in since the last tick.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    pub now: Duration,
+    /// How often the emergency stop has been pressed.
+    pub estop_presses: u64,
+    pub commands: Vec<Command>,
+    pub arm: ArmInput,
+    pub policy: Vec<PolicyReport>,
+    pub cameras: Vec<CameraView>,
+    pub props: Arc<Props>,
+    pub pace: Pace,
+}
+
+/// What to do with the arm in this tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ArmOrder {
+    /// Write nothing: writing a goal would energise a servo that is to stay limp, or load a bus that fails.
+    #[default]
+    Nothing,
+    /// Go towards this pose as far as the limits allow in one tick.
+    Send(Action),
+    /// Goal = present position, read back.
+    Freeze,
+    /// The arming sequence.
+    EnableTorque,
+    ReleaseTorque,
+    /// Give the connection up; only a full handshake brings it back.
+    Disconnect,
+}
+
+/// What to do in this tick.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    pub arm: ArmOrder,
+    /// Start a policy thread, leaving the one before it.
+    pub start: Option<PolicyStart>,
+    /// Ask the policy.
+    pub request: Option<Box<ChunkRequest>>,
+    pub reset_scene: bool,
+    pub shutdown: bool,
+}
+
+/// How the arm took its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Settled {
+    #[default]
+    Nothing,
+    /// What was sent after the limits.
+    Sent(Action),
+    /// Every goal was read back as this pose.
+    Frozen(JointVec),
+    /// The servos hold this pose.
+    Armed(JointVec),
+    Released,
+    Failed(ArmFailure),
+}
+
+/// The arm as the core knows it.
+#[derive(Debug, Default)]
+struct ArmWatch {
+    connection: Connection,
+    /// Armed by us since the connection; without it no goal is sent.
+    armed: bool,
+    measured: JointVec,
+    commanded: JointVec,
+    limits: [JointVec; 2],
+    retries: u64,
+    max_step: f32,
+    /// Ticks in a row that failed, and why this one did.
+    failures: u32,
+    failed: Option<ArmFailure>,
+    /// The connection is to be given up.
+    gone: bool,
+    /// What the operator wants next.
+    wants: Wanted,
+}
+
+/// A change of torque that the operator asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wanted {
+    #[default]
+    Nothing,
+    Torque,
+    Release,
+}
+
+/// Things that happened since the start.
+#[derive(Debug, Default)]
+struct Counters {
+    chunks: u64,
+    starved_ticks: u64,
+    requests: u64,
+    stale_chunks: u64,
+}
+
+/// The control core.
+#[derive(Debug, Default)]
+pub struct Control {
+    name: String,
+    now: Duration,
+    tick: Tick,
+    mode: Mode,
+    stopped: Option<Stopped>,
+    presses: u64,
+    generation: u64,
+    /// As the operator set them, and as they apply to the loaded policy.
+    wanted: Knobs,
+    knobs: Knobs,
+    task: String,
+    jog: JointVec,
+    arm: ArmWatch,
+    queue: ActionQueue,
+    filter: SimilarityFilter,
+    /// Refusals of the filter when the last request left.
+    refused_before: u64,
+    supervisor: Supervisor,
+    policy_at_start: Option<LoadRequest>,
+    cameras: Vec<CameraView>,
+    views: Vec<ViewBinding>,
+    remembered: Vec<ViewBinding>,
+    stale_camera: Option<String>,
+    latency: LatencyMeter,
+    delays: Window<usize>,
+    bound: Bound,
+    /// The plan of this generation has begun.
+    filled: bool,
+    starved_since: Option<Duration>,
+    chunk: Option<Arc<ChunkView>>,
+    previous_chunk: Option<Arc<ChunkView>>,
+    warnings: Vec<String>,
+    faults: FaultBook,
+    history: History,
+    counters: Counters,
+    sample: Sample,
+    ordered: ArmOrder,
+    props: Arc<Props>,
+    pace: Pace,
+    late_watch: LateWatch,
+}
+
+/// Where the count of late ticks stood when the present stretch began.
+#[derive(Debug, Default)]
+struct LateWatch {
+    since: Duration,
+    late: u64,
+    tick: u64,
+}
+
+impl Control {
+    /// A core that holds; `config.policy` is loaded with the first tick.
+    pub fn new(config: Config) -> Self {
+        let mut control = Self {
+            name: config.arm,
+            wanted: config.knobs,
+            task: config.task,
+            supervisor: Supervisor::new(config.patience),
+            policy_at_start: config.policy,
+            remembered: config.views,
+            ..Self::default()
+        };
+        control.apply_knobs();
+        control
+    }
+
+    /// Something to show that happened before the start, such as settings that could not be read.
+    pub fn report(&mut self, kind: FaultKind, what: String, remedy: String) {
+        self.faults.flash(self.now, kind, "", words(what, remedy));
+    }
+
+    /// The period of the loop.
+    pub fn period(&self) -> Duration {
+        Duration::from_secs_f32(1.0 / self.knobs.fps)
+    }
+
+    /// What a policy's first chunk is to be asked with.
+    pub fn warm_up(&self) -> WarmUp {
+        WarmUp {
+            task: self.task.clone(),
+            num_steps: self.knobs.num_steps,
+        }
+    }
+
+    /// The pose that was sent last, or the measured one while the arm is limp.
+    pub fn commanded(&self) -> JointVec {
+        self.arm.commanded
+    }
+
+    /// Decides one tick.
+    pub fn tick(&mut self, inputs: Inputs) -> Outputs {
+        self.now = inputs.now;
+        self.tick.0 += 1;
+        self.sample = Sample::default();
+        self.cameras = inputs.cameras;
+        self.props = inputs.props;
+        self.faults.expire(self.now);
+        self.watch_pace(inputs.pace);
+
+        let mut outputs = Outputs::default();
+        if let Some(load) = self.policy_at_start.take() {
+            outputs.start = Some(self.supervisor.choose(load));
+        }
+        self.read_estop(inputs.estop_presses);
+        for command in inputs.commands {
+            self.apply(command, &mut outputs);
+        }
+        self.sense(inputs.arm);
+        for report in inputs.policy {
+            self.hear(report);
+        }
+        self.supervise(&mut outputs);
+        self.watch_cameras();
+        outputs.request = self.ask().map(Box::new);
+        outputs.arm = self.order();
+        self.ordered = outputs.arm;
+        outputs
+    }
+
+    /// Hears how the arm took its order, and gives the picture of this tick.
+    pub fn settle(&mut self, settled: Settled) -> Snapshot {
+        match settled {
+            Settled::Nothing => {}
+            Settled::Sent(action) => {
+                let step = action.max_abs_diff(self.arm.commanded);
+                self.arm.max_step = self.arm.max_step.max(step);
+                self.arm.commanded = action;
+            }
+            Settled::Frozen(pose) => {
+                self.arm.commanded = pose;
+                if let Some(stopped) = &mut self.stopped {
+                    stopped.acknowledged = true;
+                }
+            }
+            Settled::Armed(pose) => self.armed(pose),
+            Settled::Released => self.arm.armed = false,
+            Settled::Failed(failure) => self.order_failed(failure),
+        }
+        self.count_failures();
+        self.assess();
+        self.publish()
+    }
+
+    /// What the arm is to do. The order of the lines is the order of precedence.
+    fn order(&mut self) -> ArmOrder {
+        let wants = std::mem::take(&mut self.arm.wants);
+        let Connection::Connected { torque } = self.arm.connection else {
+            return ArmOrder::Nothing;
+        };
+        if std::mem::take(&mut self.arm.gone) {
+            return ArmOrder::Disconnect;
+        }
+        // Asked for after the stop, which had dropped what was wanted before.
+        if wants == Wanted::Release {
+            return ArmOrder::ReleaseTorque;
+        }
+        if self.stopped.as_ref().is_some_and(|stop| !stop.acknowledged) {
+            return ArmOrder::Freeze;
+        }
+        if wants == Wanted::Torque {
+            return ArmOrder::EnableTorque;
+        }
+        let may_send = torque && self.arm.armed && self.arm.failed.is_none();
+        if !may_send || self.stopped.is_some() {
+            return ArmOrder::Nothing;
+        }
+        ArmOrder::Send(match self.mode {
+            Mode::Hold => self.arm.commanded,
+            Mode::Jog => self.jog,
+            Mode::Policy => self.next_action(),
+        })
+    }
+
+    /// Drops every plan and every answer that is still on its way.
+    fn reset(&mut self) {
+        self.generation += 1;
+        self.queue.clear();
+        self.filter.reset();
+        self.filled = false;
+        self.starved_since = None;
+        self.sample.changed = true;
+    }
+}

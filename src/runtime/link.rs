@@ -1,0 +1,184 @@
+//! The control thread's hold on the arm. Connecting takes long and may fail again and again, so a thread of its own does
+//! it; the arm then comes over, and from there on one thread owns it.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+
+use crate::arm::{self, Arm, ErrorKind};
+use crate::joint::JointVec;
+use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+
+/// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
+pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
+
+/// The first pause before the arm is tried again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+enum State {
+    Absent,
+    Connecting,
+    Waiting { why: ArmFailure, until: Duration },
+    Up(Box<Arm>),
+}
+
+/// The arm, or the way to it.
+pub struct Link {
+    state: State,
+    /// Why the arm is not there, while it is tried again.
+    lost: Option<ArmFailure>,
+    pause: Duration,
+    ask: Sender<()>,
+    answers: Receiver<Result<Arm, arm::Error>>,
+}
+
+impl Link {
+    /// Starts to connect, if there is a way to.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn start(connector: Option<Connector>) -> io::Result<Self> {
+        let (ask, asked) = bounded::<()>(1);
+        let (answer, answers) = bounded(1);
+        let mut link = Self {
+            state: State::Absent,
+            lost: None,
+            pause: FIRST_PAUSE,
+            ask,
+            answers,
+        };
+        if let Some(mut connector) = connector {
+            // Ends when the link is dropped, or after the attempt that is under way then.
+            thread::Builder::new()
+                .name("arm-connect".to_owned())
+                .spawn(move || {
+                    while asked.recv().is_ok() {
+                        if answer.send(connector()).is_err() {
+                            break;
+                        }
+                    }
+                })?;
+            link.connect();
+        }
+        Ok(link)
+    }
+
+    /// Reads the arm, or goes on connecting.
+    pub fn poll(&mut self, now: Duration) -> ArmInput {
+        match &self.state {
+            State::Connecting => self.hear(now),
+            State::Waiting { until, .. } if *until <= now => self.connect(),
+            _ => {}
+        }
+        match &mut self.state {
+            State::Absent => ArmInput::Absent,
+            State::Connecting => match &self.lost {
+                Some(why) => ArmInput::Lost(why.clone()),
+                None => ArmInput::Connecting,
+            },
+            State::Waiting { why, .. } => ArmInput::Lost(why.clone()),
+            State::Up(arm) => ArmInput::Up(state_of(arm)),
+        }
+    }
+
+    /// Does what the core ordered; a goal is approached from `commanded` no further than the limits allow in `period`.
+    pub fn obey(
+        &mut self,
+        order: ArmOrder,
+        commanded: JointVec,
+        period: Duration,
+        now: Duration,
+    ) -> Settled {
+        let State::Up(arm) = &mut self.state else {
+            return Settled::Nothing;
+        };
+        let settled = match order {
+            ArmOrder::Nothing => return Settled::Nothing,
+            ArmOrder::Send(goal) => {
+                let step = arm.limits().step(commanded, goal, period.as_secs_f32());
+                arm.send_action(step).map(Settled::Sent)
+            }
+            ArmOrder::Freeze => arm.hold().map(Settled::Frozen),
+            ArmOrder::EnableTorque => arm.enable_torque().map(Settled::Armed),
+            ArmOrder::ReleaseTorque => arm.release_torque().map(|()| Settled::Released),
+            ArmOrder::Disconnect => {
+                self.lose(now);
+                return Settled::Nothing;
+            }
+        };
+        settled.unwrap_or_else(|error| Settled::Failed(failure(&error)))
+    }
+
+    /// Lets the arm go; its servos keep holding. Only a new handshake brings it back.
+    fn lose(&mut self, now: Duration) {
+        let why = ArmFailure {
+            what: "the arm no longer answers".to_owned(),
+            remedy: "Check its cable and its supply. It is connected again by itself; then switch the torque on."
+                .to_owned(),
+            gone: true,
+        };
+        self.wait(why, now);
+    }
+
+    fn connect(&mut self) {
+        // The channel holds one question, and none is open in this state.
+        self.state = match self.ask.try_send(()) {
+            Ok(()) => State::Connecting,
+            Err(_) => State::Absent,
+        };
+    }
+
+    fn hear(&mut self, now: Duration) {
+        match self.answers.try_recv() {
+            Ok(Ok(arm)) => {
+                self.lost = None;
+                self.pause = FIRST_PAUSE;
+                self.state = State::Up(Box::new(arm));
+            }
+            Ok(Err(error)) => self.wait(failure(&error), now),
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => {
+                let what = "the thread that connects the arm has ended".to_owned();
+                let remedy = "Start the program again.".to_owned();
+                let gone = true;
+                self.wait(ArmFailure { what, remedy, gone }, now);
+            }
+        }
+    }
+
+    fn wait(&mut self, why: ArmFailure, now: Duration) {
+        self.lost = Some(why.clone());
+        let until = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.state = State::Waiting { why, until };
+    }
+}
+
+fn state_of(arm: &mut Arm) -> ArmState {
+    let measured = arm.read_state().map_err(|error| failure(&error));
+    let alarm = |alarm: &arm::Alarm| ArmAlarm {
+        what: alarm.to_string(),
+        remedy: alarm.kind.remedy().to_owned(),
+    };
+    ArmState {
+        measured,
+        torque: arm.torque_enabled(),
+        retries: arm.counters().retries,
+        alarms: arm.alarms().iter().map(alarm).collect(),
+        limits: arm.limits().ranges(),
+    }
+}
+
+fn failure(error: &arm::Error) -> ArmFailure {
+    ArmFailure {
+        what: error.what(),
+        remedy: error.remedy().to_owned(),
+        gone: matches!(
+            error.kind,
+            ErrorKind::Disconnected(_) | ErrorKind::NoResponse
+        ),
+    }
+}

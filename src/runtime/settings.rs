@@ -1,0 +1,248 @@
+//! What the operator chose, kept between sessions as one small JSON file in the user's configuration directory.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+use serde::{Deserialize, Serialize};
+
+use crate::runtime::binding::{bind, camera_of};
+use crate::runtime::{Knobs, Snapshot, ViewBinding};
+
+/// Tasks that are remembered; the keys 1 to 9 reach them.
+const RECENT_TASKS: usize = 9;
+
+/// Light or dark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// What the desktop says.
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+/// A camera that the operator added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CameraChoice {
+    /// front, wrist.
+    pub name: String,
+    /// The right side of `--camera NAME=SOURCE`.
+    pub source: String,
+}
+
+/// Everything that is kept. A file that lacks a field gets its default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    pub knobs: Knobs,
+    /// The task in force, and those before it, newest first.
+    pub task: String,
+    pub recent_tasks: Vec<String>,
+    /// Cameras by view of the checkpoint.
+    pub views: Vec<ViewBinding>,
+    /// Checkpoint directory, hub id or `demo`; empty takes the default.
+    pub policy: String,
+    /// The data set whose statistics the operator picked for it.
+    pub stats: Option<String>,
+    pub cameras: Vec<CameraChoice>,
+    /// Serial port of the arm; `None` is the simulated rig.
+    pub follower: Option<String>,
+    pub theme: Theme,
+}
+
+/// Why settings could not be read or written; the text says what is done instead.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("this system names no configuration directory for the user, so settings are not kept")]
+    NoPlace,
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{path} is not readable as settings ({source}); it was kept as {kept} and the defaults are used"
+    )]
+    Unreadable {
+        path: PathBuf,
+        kept: PathBuf,
+        source: serde_json::Error,
+    },
+}
+
+impl Settings {
+    /// Where this user's settings are.
+    ///
+    /// # Errors
+    /// The system names no place.
+    pub fn path() -> Result<PathBuf, SettingsError> {
+        let places = ProjectDirs::from("", "", "smolpilot").ok_or(SettingsError::NoPlace)?;
+        Ok(places.config_dir().join("settings.json"))
+    }
+
+    /// Reads `path`. No file means the defaults; an unreadable one is kept aside as `.bad`, and the defaults are there
+    /// beside the error.
+    pub fn load(path: &Path) -> (Self, Option<SettingsError>) {
+        match Self::read(path) {
+            Ok(settings) => (settings, None),
+            Err(error) => (Self::default(), Some(error)),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self, SettingsError> {
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(at(path, source)),
+        };
+        serde_json::from_slice(&text).or_else(|source| {
+            let path = path.to_owned();
+            let kept = path.with_extension("json.bad");
+            fs::rename(&path, &kept).map_err(|source| at(&path, source))?;
+            Err(SettingsError::Unreadable { path, kept, source })
+        })
+    }
+
+    /// Writes `path` so that a crash leaves either the old or the new file, never half of one.
+    ///
+    /// # Errors
+    /// The directory cannot be made or written; names the file.
+    pub fn save(&self, path: &Path) -> Result<(), SettingsError> {
+        let text = serde_json::to_vec_pretty(self).map_err(|error| at(path, error.into()))?;
+        let fresh = path.with_extension("json.new");
+        let write = || -> io::Result<()> {
+            if let Some(directory) = path.parent() {
+                fs::create_dir_all(directory)?;
+            }
+            let mut file = File::create(&fresh)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&fresh, path)
+        };
+        write().map_err(|source| at(path, source))
+    }
+
+    /// Takes over what a snapshot shows; true when that changed something worth saving.
+    ///
+    /// With auto g the measured g is not a choice, and a view whose camera is missing is not one either: it may come back.
+    pub fn follow(&mut self, seen: &Snapshot) -> bool {
+        let before = self.clone();
+        let chosen_g = self.knobs.chunk_size_threshold;
+        self.knobs = seen.knobs;
+        if seen.knobs.auto_threshold {
+            self.knobs.chunk_size_threshold = chosen_g;
+        }
+        if self.task != seen.task {
+            self.remember_task(&seen.task);
+        }
+        for binding in &seen.views {
+            if binding.camera.is_some() || self.unbound(binding, seen) {
+                bind(&mut self.views, &binding.view, binding.camera.clone());
+            }
+        }
+        if !seen.policy_source.is_empty() {
+            self.policy.clone_from(&seen.policy_source);
+        }
+        *self != before
+    }
+
+    /// Whether the operator took a camera away from a view: the one that is kept for it is still there.
+    fn unbound(&self, binding: &ViewBinding, seen: &Snapshot) -> bool {
+        let mut kept = self.views.iter().filter(|kept| kept.view == binding.view);
+        kept.any(|kept| camera_of(kept, &seen.cameras).is_some())
+    }
+
+    fn remember_task(&mut self, task: &str) {
+        task.clone_into(&mut self.task);
+        if !task.is_empty() {
+            self.recent_tasks.retain(|recent| recent != task);
+            self.recent_tasks.insert(0, task.to_owned());
+            self.recent_tasks.truncate(RECENT_TASKS);
+        }
+    }
+}
+
+fn at(path: &Path, source: io::Error) -> SettingsError {
+    let path = path.to_owned();
+    SettingsError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::{CameraStatus, CameraView, Scheduling};
+
+    #[test]
+    fn settings_survive_and_old_files_get_defaults_for_what_they_lack() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("deep/settings.json");
+        assert_eq!(Settings::load(&path).0, Settings::default());
+        let mut settings = Settings {
+            theme: Theme::Dark,
+            ..Settings::default()
+        };
+        settings.knobs.scheduling = Scheduling::Rtc;
+        settings.save(&path).unwrap();
+        settings.save(&path).unwrap();
+        let (read, trouble) = Settings::load(&path);
+        assert!(trouble.is_none() && read == settings);
+        assert_eq!(fs::read_dir(place.path().join("deep")).unwrap().count(), 1);
+        fs::write(&path, r#"{"task": "wave", "of": "the future"}"#).unwrap();
+        assert_eq!(Settings::load(&path).0.task, "wave");
+    }
+
+    #[test]
+    fn an_unreadable_file_is_kept_aside() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("settings.json");
+        fs::write(&path, "{ half a fi").unwrap();
+        let (read, trouble) = Settings::load(&path);
+        assert_eq!(read, Settings::default());
+        let words = trouble.map(|trouble| trouble.to_string()).unwrap();
+        assert!(words.contains("settings.json.bad"), "{words}");
+        let kept = fs::read_to_string(place.path().join("settings.json.bad")).unwrap();
+        assert_eq!(kept, "{ half a fi");
+        assert!(!path.exists() && Settings::load(&path).1.is_none());
+    }
+
+    #[test]
+    fn a_snapshot_is_followed_where_the_operator_chose() {
+        let mut settings = Settings::default();
+        let mut seen = Snapshot {
+            task: "wave".to_owned(),
+            policy_source: "demo".to_owned(),
+            ..Snapshot::default()
+        };
+        seen.knobs.auto_threshold = true;
+        seen.knobs.chunk_size_threshold = 0.31;
+        for camera in [Some("front".to_owned()), None] {
+            let view = "observation.images.front".to_owned();
+            seen.views = vec![ViewBinding { view, camera }];
+            settings.follow(&seen);
+        }
+        assert_eq!(settings.knobs.chunk_size_threshold, 0.7);
+        assert_eq!(settings.views[0].camera.as_deref(), Some("front"));
+        assert_eq!(
+            (settings.policy.as_str(), settings.task.as_str()),
+            ("demo", "wave")
+        );
+        seen.knobs.chunk_size_threshold = 0.32;
+        assert!(!settings.follow(&seen), "nothing was chosen");
+        seen.cameras = vec![CameraView {
+            name: "front".to_owned(),
+            source: String::new(),
+            frame: None,
+            age: None,
+            rate_hz: 0.0,
+            status: CameraStatus::Live,
+        }];
+        assert!(settings.follow(&seen), "taken away while it is there");
+        assert_eq!(settings.views[0].camera, None);
+        for n in 0..20 {
+            seen.task = format!("task {n}");
+            assert!(settings.follow(&seen));
+        }
+        assert_eq!(settings.recent_tasks.len(), RECENT_TASKS);
+        assert_eq!(settings.recent_tasks[0], "task 19");
+    }
+}

@@ -1,0 +1,58 @@
+//! The real driver against the pretend arm, with faults: what must never move, and what must always be noticed. Numbers in
+//! the names of tests are those of the list of faults that a bus can have; c02 and the like are failures users reported.
+
+mod driver;
+mod handshake;
+mod line;
+
+use std::time::Duration;
+
+use crate::arm::bus::{Bus, REPLY_TIMEOUT};
+use crate::arm::{Arm, Error, ErrorKind, Options};
+use crate::clock::Clock;
+use crate::sim::{Distortion, Fault, SimArm};
+
+const IDS: [u8; 6] = [1, 2, 3, 4, 5, 6];
+/// A control period at 30 Hz.
+const TICK: Duration = Duration::from_millis(33);
+/// Half a count of the coarsest joint, robot units.
+const COUNT: f32 = 0.09;
+
+fn rig() -> SimArm {
+    SimArm::new(Clock::virtual_at_zero())
+}
+
+fn connect(rig: &SimArm) -> Result<Arm, Error> {
+    let options = Options {
+        clock: rig.clock().clone(),
+        ..Options::default()
+    };
+    Arm::connect(rig.port(), rig.calibration(), options)
+}
+
+/// A rig with torque on.
+fn armed() -> (SimArm, Arm) {
+    let rig = rig();
+    let mut arm = connect(&rig).unwrap();
+    arm.enable_torque().unwrap();
+    (rig, arm)
+}
+
+fn bus(rig: &SimArm) -> Bus {
+    Bus::new(rig.port(), rig.clock().clone(), REPLY_TIMEOUT)
+}
+
+fn tick(rig: &SimArm) {
+    rig.clock().advance(TICK);
+}
+
+fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
+    result.unwrap_err().kind
+}
+
+fn next(distortion: Distortion) -> Fault {
+    Fault::Next {
+        skip: 0,
+        distortion,
+    }
+}

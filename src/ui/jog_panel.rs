@@ -1,0 +1,105 @@
+//! Driving by hand: one slider and two buttons a joint, bounded by the limits that the commands respect.
+
+use egui::{Align, Button, DragValue, Layout, Slider, Ui, Vec2};
+
+use crate::joint::{Joint, JointVec};
+use crate::runtime::{Command, Snapshot};
+use crate::ui::card::{heading_ui, weak_ui};
+use crate::ui::draft::{Draft, JogDraft};
+use crate::ui::knob_slider::rail_style;
+use crate::ui::theme;
+use crate::ui::words;
+
+/// One press of a button, robot units.
+const STEP: f32 = 2.0;
+/// A goal that was sent is shown for so long before the snapshot's pose is, seconds; limits may take this to get there.
+const SHOWN_SECONDS: f64 = 1.5;
+
+/// Draws the panel in the right column while a person drives.
+pub fn jog_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let now = ui.input(|input| input.time);
+    heading_ui(ui, "JOG", |ui| {
+        if ui
+            .small_button("Give back")
+            .on_hover_text("Hold the pose. Key H.")
+            .clicked()
+        {
+            commands.push(Command::SetMode(crate::runtime::Mode::Hold));
+        }
+    });
+    weak_ui(ui, "The limits of the arm bound each goal and its speed.");
+    let mut goal = shown_goal(snapshot, draft, now);
+    for joint in Joint::ALL {
+        let wanted = joint_row_ui(ui, snapshot, joint, goal[joint]);
+        if let Some(wanted) = wanted {
+            goal[joint] = wanted;
+            commands.push(Command::JogTo(joint, wanted));
+            draft.jog = Some(JogDraft { goal, sent_at: now });
+        }
+    }
+}
+
+/// The goals on the sliders: what was just sent, else what is commanded.
+fn shown_goal(snapshot: &Snapshot, draft: &mut Draft, now: f64) -> JointVec {
+    match &draft.jog {
+        Some(jog) if now - jog.sent_at < SHOWN_SECONDS => jog.goal,
+        _ => {
+            draft.jog = None;
+            snapshot.commanded
+        }
+    }
+}
+
+fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Option<f32> {
+    let tokens = theme::tokens(ui);
+    let Some([low, high]) = limits(snapshot, joint) else {
+        weak_ui(ui, format!("{}: limits not known yet", words::joint(joint)));
+        return None;
+    };
+    let mut value = goal.clamp(low, high);
+    let before = value;
+    let measured = words::joint_value(joint, snapshot.measured[joint]);
+    ui.horizontal(|ui| {
+        weak_ui(ui, words::joint(joint));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            weak_ui(ui, format!("at {measured}"));
+            let number = DragValue::new(&mut value)
+                .range(low..=high)
+                .speed(0.25)
+                .fixed_decimals(1)
+                .suffix(joint.unit())
+                .update_while_editing(false)
+                .min_size(Vec2::new(62.0, 20.0));
+            ui.style_mut().visuals.widgets.inactive.weak_bg_fill = tokens.well;
+            ui.add(number)
+                .accessible_name(format!("{} goal", words::joint(joint)));
+        });
+    });
+    ui.horizontal(|ui| {
+        let button = |text: &str| Button::new(text.to_owned()).min_size(Vec2::new(26.0, 20.0));
+        let less = ui
+            .add_enabled(value > low, button("−"))
+            .accessible_name(format!("{} less", words::joint(joint)));
+        rail_style(ui);
+        ui.spacing_mut().slider_width = (ui.available_width() - 34.0).max(40.0);
+        let slider = Slider::new(&mut value, low..=high).show_value(false);
+        ui.add(slider).accessible_name(words::joint(joint));
+        let more = ui
+            .add_enabled(value < high, button("+"))
+            .accessible_name(format!("{} more", words::joint(joint)));
+        if less.clicked() {
+            value = (before - STEP).max(low);
+        }
+        if more.clicked() {
+            value = (before + STEP).min(high);
+        }
+    });
+    ui.add_space(2.0);
+    (value != before).then_some(value)
+}
+
+/// The joint's limits, once the arm has told them.
+fn limits(snapshot: &Snapshot, joint: Joint) -> Option<[f32; 2]> {
+    let [low, high] = &snapshot.limits;
+    (low[joint] < high[joint]).then_some([low[joint], high[joint]])
+}

@@ -1,0 +1,98 @@
+//! The keyboard of the cockpit: Space and Esc stop, one key a mode, one key a recent task.
+
+use egui::{Context, Event, Key, Modifiers};
+
+use crate::runtime::{Command, Mode, Snapshot};
+use crate::ui::draft::{Draft, Page};
+use crate::ui::state::mode_obstacle;
+
+/// What each key does, for the help page: key, meaning.
+pub const HELP: [(&str, &str); 9] = [
+    ("Space", "Stop (a space while a text is being typed)"),
+    ("Esc", "Stop, always, also while a text is being typed"),
+    ("H", "Hold the pose"),
+    ("P", "Let the policy drive"),
+    ("J", "Jog: you drive, joint by joint"),
+    ("/", "Type a task; Enter applies it in mid-run"),
+    ("1 – 9", "Send a recent task again"),
+    ("?", "This page"),
+    ("Ctrl + / Ctrl −", "Larger or smaller"),
+];
+
+const DIGITS: [Key; 9] = [
+    Key::Num1,
+    Key::Num2,
+    Key::Num3,
+    Key::Num4,
+    Key::Num5,
+    Key::Num6,
+    Key::Num7,
+    Key::Num8,
+    Key::Num9,
+];
+
+/// Reads the keys before any widget sees them, so that a focused button cannot swallow a stop.
+pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let is_typing = ctx.text_edit_focused();
+    let stop = take_press(ctx, Key::Escape) | (!is_typing && take_press(ctx, Key::Space));
+    if stop {
+        commands.push(Command::Stop);
+        draft.asks_to_release = false;
+    }
+    if is_typing {
+        return;
+    }
+    let now = ctx.input(|input| input.time);
+    for (key, mode) in [
+        (Key::H, Mode::Hold),
+        (Key::P, Mode::Policy),
+        (Key::J, Mode::Jog),
+    ] {
+        if take_plain(ctx, key) {
+            match mode_obstacle(snapshot, mode) {
+                None => commands.push(Command::SetMode(mode)),
+                Some(why) => draft.notify(why, now),
+            }
+        }
+    }
+    for (i, key) in DIGITS.into_iter().enumerate() {
+        if take_plain(ctx, key)
+            && let Some(task) = draft.preferences.tasks.get(i).cloned()
+        {
+            commands.push(Command::SetTask(task.clone()));
+            draft.task.text = task;
+        }
+    }
+    if take_plain(ctx, Key::Questionmark) {
+        draft.page = if draft.page == Page::Help {
+            Page::Cockpit
+        } else {
+            Page::Help
+        };
+    }
+    if take_plain(ctx, Key::Slash) {
+        draft.page = Page::Cockpit;
+        draft.task.wants_focus = true;
+        // The field would otherwise begin with the slash that opened it.
+        ctx.input_mut(|input| {
+            input
+                .events
+                .retain(|event| !matches!(event, Event::Text(text) if text == "/"));
+        });
+    }
+}
+
+/// Takes every press of a key, with whatever modifiers a panicking hand holds down.
+fn take_press(ctx: &Context, wanted: Key) -> bool {
+    ctx.input_mut(|input| {
+        let before = input.events.len();
+        input.events.retain(
+            |event| !matches!(event, Event::Key { key, pressed: true, .. } if *key == wanted),
+        );
+        before != input.events.len()
+    })
+}
+
+fn take_plain(ctx: &Context, key: Key) -> bool {
+    ctx.input_mut(|input| input.consume_key(Modifiers::NONE, key))
+}

@@ -1,0 +1,94 @@
+//! How often the window draws: fast while something moves, seldom when nothing does, so that an idle cockpit costs little.
+
+use std::time::Duration;
+
+use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
+
+/// Drawing rate when only camera pictures change, Hz.
+const PICTURES_HZ: f32 = 10.0;
+/// Drawing rate when nothing changes, Hz.
+const IDLE_HZ: f32 = 3.0;
+/// A joint that moved less than this over the newest samples stands still, robot units; servos tick by 0.09°.
+const STILL: f32 = 0.25;
+/// How many of the newest samples tell whether the arm moves.
+const SAMPLES: usize = 10;
+
+/// The pause until the next drawing, when `frame_rate` is the most the operator wants, Hz.
+pub fn pause(snapshot: &Snapshot, frame_rate: u32) -> Duration {
+    let most = frame_rate.max(1) as f32;
+    let rate = if moves(snapshot) {
+        most
+    } else if shows_pictures(snapshot) {
+        PICTURES_HZ.min(most)
+    } else {
+        IDLE_HZ
+    };
+    Duration::from_secs_f32(1.0 / rate)
+}
+
+fn moves(snapshot: &Snapshot) -> bool {
+    let is_driven = snapshot.mode != Mode::Hold && snapshot.stopped.is_none();
+    let is_coming = matches!(snapshot.policy, PolicyStatus::Loading(_))
+        || snapshot.connection == Connection::Connecting;
+    is_driven || is_coming || arm_moves(snapshot)
+}
+
+fn arm_moves(snapshot: &Snapshot) -> bool {
+    let Some(newest) = snapshot.history.back() else {
+        return false;
+    };
+    snapshot
+        .history
+        .iter()
+        .rev()
+        .take(SAMPLES)
+        .any(|sample| sample.measured.max_abs_diff(newest.measured) > STILL)
+}
+
+fn shows_pictures(snapshot: &Snapshot) -> bool {
+    snapshot
+        .cameras
+        .iter()
+        .any(|camera| camera.status == CameraStatus::Live)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::joint::JointVec;
+    use crate::runtime::Sample;
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    fn rate(snapshot: &Snapshot) -> f32 {
+        (1.0 / pause(snapshot, 60).as_secs_f32()).round()
+    }
+
+    #[test]
+    fn the_window_draws_fast_only_while_something_moves() {
+        let mut snapshot = Snapshot::default();
+        assert_eq!(rate(&snapshot), IDLE_HZ);
+        snapshot.mode = Mode::Policy;
+        assert_eq!(rate(&snapshot), 60.0);
+        snapshot.mode = Mode::Hold;
+        let samples: VecDeque<Sample> = (0..20_u8)
+            .map(|i| Sample {
+                measured: JointVec([f32::from(i) * 0.5; 6]),
+                ..Sample::default()
+            })
+            .collect();
+        snapshot.history = Arc::new(samples);
+        assert_eq!(rate(&snapshot), 60.0, "an arm that sinks is drawn too");
+        snapshot.history = Arc::new(VecDeque::from(vec![Sample::default(); 20]));
+        assert_eq!(rate(&snapshot), IDLE_HZ);
+    }
+
+    #[test]
+    fn the_operators_bound_holds() {
+        let snapshot = Snapshot {
+            mode: Mode::Jog,
+            ..Snapshot::default()
+        };
+        assert_eq!(pause(&snapshot, 15), Duration::from_secs_f32(1.0 / 15.0));
+    }
+}

@@ -1,0 +1,96 @@
+//! Camera pictures on the GPU: one texture a camera, uploaded only when a new frame has come.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use egui::{ColorImage, Context, TextureHandle, TextureOptions};
+
+use crate::observation::Frame;
+use crate::runtime::CameraView;
+
+struct Picture {
+    /// Which frame the texture holds; the time tells a reopened camera, which counts anew, from the old one.
+    frame: (u64, Duration),
+    texture: TextureHandle,
+}
+
+/// The textures of all cameras, by camera name.
+#[derive(Default)]
+pub struct Pictures {
+    by_camera: BTreeMap<String, Picture>,
+    uploads: u64,
+}
+
+impl Pictures {
+    /// Brings the textures up to the snapshot's frames and drops those of cameras that are gone.
+    pub fn refresh(&mut self, ctx: &Context, cameras: &[CameraView]) {
+        self.by_camera
+            .retain(|name, _| cameras.iter().any(|camera| &camera.name == name));
+        for camera in cameras {
+            if let Some(frame) = &camera.frame {
+                self.refresh_one(ctx, &camera.name, frame);
+            }
+        }
+    }
+
+    /// The texture of a camera, if a frame has ever come.
+    pub fn get(&self, camera: &str) -> Option<&TextureHandle> {
+        self.by_camera.get(camera).map(|picture| &picture.texture)
+    }
+
+    /// How many frames went to the GPU so far.
+    pub fn uploads(&self) -> u64 {
+        self.uploads
+    }
+
+    fn refresh_one(&mut self, ctx: &Context, name: &str, frame: &Frame) {
+        let stamp = (frame.seq, frame.captured_at);
+        let known = self.by_camera.get_mut(name);
+        if known.as_ref().is_some_and(|picture| picture.frame == stamp) {
+            return;
+        }
+        self.uploads += 1;
+        let size = [frame.width as usize, frame.height as usize];
+        let image = ColorImage::from_rgb(size, &frame.rgb);
+        if let Some(picture) = known {
+            picture.texture.set(image, TextureOptions::LINEAR);
+            picture.frame = stamp;
+            return;
+        }
+        let texture = ctx.load_texture(format!("camera {name}"), image, TextureOptions::LINEAR);
+        let picture = Picture {
+            frame: stamp,
+            texture,
+        };
+        self.by_camera.insert(name.to_owned(), picture);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn camera(seq: u64) -> CameraView {
+        CameraView {
+            name: "front".to_owned(),
+            source: "test".to_owned(),
+            frame: Frame::new(2, 1, vec![0; 6], seq, Duration::from_millis(seq)),
+            age: None,
+            rate_hz: 0.0,
+            status: crate::runtime::CameraStatus::Live,
+        }
+    }
+
+    #[test]
+    fn the_same_frame_is_uploaded_once() {
+        let ctx = Context::default();
+        let mut pictures = Pictures::default();
+        for seq in [1, 1, 1, 2, 2] {
+            pictures.refresh(&ctx, &[camera(seq)]);
+        }
+        assert_eq!(pictures.uploads(), 2);
+        assert!(pictures.get("front").is_some());
+        pictures.refresh(&ctx, &[]);
+        assert!(pictures.get("front").is_none());
+    }
+}

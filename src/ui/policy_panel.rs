@@ -1,0 +1,191 @@
+//! The policy: what it is and costs, how far it has been loaded, why it was refused, and how to load another.
+
+use egui::{Button, Key, Label, ProgressBar, RichText, TextEdit, Ui, Vec2};
+
+use crate::policy::{LoadProgress, LoadStage, PolicySpec};
+use crate::runtime::{Command, PolicyStatus, Snapshot};
+use crate::ui::card::{badge_ui, card_ui, heading_ui, weak_cut_ui, weak_ui};
+use crate::ui::draft::Draft;
+use crate::ui::theme;
+use crate::ui::words;
+
+/// Draws the head of the right column.
+pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    heading_ui(ui, "POLICY", |ui| {
+        let label = if draft.policy.is_open {
+            "Close"
+        } else {
+            "Load…"
+        };
+        if ui.small_button(label).clicked() {
+            draft.policy.is_open = !draft.policy.is_open;
+        }
+        let ink = match snapshot.policy {
+            PolicyStatus::Ready { .. } => tokens.predicted,
+            PolicyStatus::Refused { .. } | PolicyStatus::Failed { .. } => tokens.fault_text,
+            _ => tokens.weak,
+        };
+        badge_ui(ui, word(&snapshot.policy), ink);
+    });
+    if let Some(spec) = &snapshot.spec {
+        spec_ui(ui, spec);
+    }
+    status_ui(ui, snapshot, draft, commands);
+    if draft.policy.is_open {
+        load_ui(ui, snapshot, draft, commands);
+    }
+}
+
+fn word(status: &PolicyStatus) -> &'static str {
+    match status {
+        PolicyStatus::Absent => "none",
+        PolicyStatus::Loading(_) => "loading",
+        PolicyStatus::Ready { busy: true } => "thinking",
+        PolicyStatus::Ready { busy: false } => "ready",
+        PolicyStatus::Refused { .. } => "refused",
+        PolicyStatus::Failed { .. } => "failed",
+    }
+}
+
+fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
+    let tokens = theme::tokens(ui);
+    ui.add(Label::new(theme::strong(&spec.name).size(14.0)).truncate());
+    weak_cut_ui(
+        ui,
+        format!(
+            "{} + {} layers · {} steps · {}",
+            spec.vlm_layers,
+            spec.expert_layers,
+            spec.num_steps,
+            words::parameters(spec.parameters)
+        ),
+    )
+    .on_hover_text(
+        "Layers of the VLM + layers of the action expert · Euler steps of the checkpoint · size",
+    );
+    weak_cut_ui(ui, format!("{} · {}", spec.device, spec.precision));
+    for warning in &spec.warnings {
+        let text = RichText::new(format!("⚠ {warning}")).size(11.5);
+        ui.label(text.color(tokens.text));
+    }
+}
+
+fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    match &snapshot.policy {
+        PolicyStatus::Ready { .. } => {}
+        PolicyStatus::Absent => {
+            card_ui(ui, tokens.line, |ui| {
+                ui.label("No policy is loaded.");
+                weak_ui(
+                    ui,
+                    "The demo network needs no download and shows the whole path.",
+                );
+                if ui.button("Load the demo").clicked() {
+                    commands.push(Command::LoadPolicy("demo".to_owned()));
+                }
+            });
+            draft.policy.is_open = true;
+        }
+        PolicyStatus::Loading(progress) => progress_ui(ui, progress),
+        PolicyStatus::Refused { why, stats } => refused_ui(ui, commands, why, stats),
+        PolicyStatus::Failed { why, restarting } => {
+            card_ui(ui, tokens.fault, |ui| {
+                ui.label(why);
+                if *restarting {
+                    weak_ui(ui, "It is being restarted; the arm holds.");
+                }
+                if ui.button("Restart the policy").clicked() {
+                    commands.push(Command::RestartPolicy);
+                }
+            });
+        }
+    }
+}
+
+/// The four stages of loading: what is done, what is being done, what is to come.
+fn progress_ui(ui: &mut Ui, progress: &LoadProgress) {
+    let tokens = theme::tokens(ui);
+    const STAGES: [LoadStage; 4] = [
+        LoadStage::Downloading,
+        LoadStage::Loading,
+        LoadStage::SelfTest,
+        LoadStage::WarmUp,
+    ];
+    let now = STAGES.iter().position(|stage| *stage == progress.stage);
+    for (i, stage) in STAGES.into_iter().enumerate() {
+        let (sign, ink) = match Some(i).cmp(&now) {
+            std::cmp::Ordering::Less => ("●", tokens.weak),
+            std::cmp::Ordering::Equal => ("▶", tokens.text),
+            std::cmp::Ordering::Greater => ("○", tokens.faint),
+        };
+        let text = match progress.fraction {
+            Some(fraction) if Some(i) == now => {
+                format!("{sign}  {stage}  {:.0} %", fraction * 100.0)
+            }
+            _ => format!("{sign}  {stage}"),
+        };
+        ui.label(RichText::new(text).size(12.0).color(ink));
+    }
+    let bar = ProgressBar::new(progress.fraction.unwrap_or(0.0))
+        .desired_height(6.0)
+        .fill(tokens.predicted)
+        .animate(progress.fraction.is_none());
+    ui.add(bar);
+}
+
+fn refused_ui(ui: &mut Ui, commands: &mut Vec<Command>, why: &str, stats: &[String]) {
+    let tokens = theme::tokens(ui);
+    card_ui(ui, tokens.fault, |ui| {
+        ui.label(why);
+        if !stats.is_empty() {
+            weak_ui(ui, "Whose statistics are right for this arm?");
+            for name in stats {
+                if ui.button(name).clicked() {
+                    commands.push(Command::ChooseStats(name.clone()));
+                }
+            }
+        }
+    });
+}
+
+fn load_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    weak_ui(ui, "A checkpoint directory, a hub id, or demo:");
+    let hint = RichText::new("lerobot/smolvla_base").color(tokens.faint);
+    let field = TextEdit::singleline(&mut draft.policy.source)
+        .hint_text(hint)
+        .min_size(Vec2::new(80.0, 24.0))
+        .desired_width(f32::INFINITY);
+    let response = ui.add(field).accessible_name("Policy source");
+    let is_entered = response.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    ui.horizontal(|ui| {
+        let source = draft.policy.source.trim().to_owned();
+        let load = ui
+            .add_enabled(!source.is_empty(), Button::new("Load"))
+            .on_hover_text("The arm holds meanwhile.")
+            .on_disabled_hover_text("Type what to load first.");
+        if (load.clicked() || is_entered) && !source.is_empty() {
+            commands.push(Command::LoadPolicy(source));
+            draft.policy.is_open = false;
+        }
+        if ui.button("Demo").clicked() {
+            commands.push(Command::LoadPolicy("demo".to_owned()));
+            draft.policy.is_open = false;
+        }
+        let can_restart = matches!(
+            snapshot.policy,
+            PolicyStatus::Ready { .. } | PolicyStatus::Failed { .. }
+        );
+        let restart = ui
+            .add_enabled(can_restart, Button::new("Restart"))
+            .on_disabled_hover_text("There is no policy to restart.");
+        if restart.clicked() {
+            commands.push(Command::RestartPolicy);
+        }
+    });
+    if !snapshot.policy_source.is_empty() {
+        weak_cut_ui(ui, format!("asked for: {}", snapshot.policy_source));
+    }
+}

@@ -1,0 +1,254 @@
+//! The answer to the half-second glance: who drives, is it fresh, is it about to run dry, is it safe. One sentence, one tone.
+
+use std::time::Duration;
+
+use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
+use crate::ui::words;
+
+/// Which colour speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing moves.
+    Calm,
+    /// The policy drives.
+    Policy,
+    /// A person drives.
+    Human,
+    /// Something is wrong.
+    Fault,
+}
+
+/// What the top bar says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Two or three words.
+    pub headline: String,
+    /// The rest of the sentence.
+    pub detail: String,
+    pub tone: Tone,
+}
+
+impl State {
+    fn new(headline: impl Into<String>, detail: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            headline: headline.into(),
+            detail: detail.into(),
+            tone,
+        }
+    }
+
+    /// Reads the state off a snapshot; the most urgent matter wins.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        if let Some(stopped) = &snapshot.stopped {
+            // A stop counts when the servos say so, not when it was sent.
+            let proof = if stopped.acknowledged {
+                "confirmed"
+            } else {
+                "NOT YET CONFIRMED"
+            };
+            let ago = words::seconds(snapshot.now.saturating_sub(stopped.since));
+            return Self::new(
+                format!("Stopped {ago}"),
+                format!("{proof} · by {}", stopped.by),
+                Tone::Fault,
+            );
+        }
+        if let Some(state) = Self::of_connection(&snapshot.connection) {
+            return state;
+        }
+        match snapshot.mode {
+            Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
+            Mode::Jog => Self::new(
+                "You drive",
+                "joint by joint; limits hold · H gives back",
+                Tone::Human,
+            ),
+            Mode::Policy => Self::of_policy(snapshot),
+        }
+    }
+
+    fn of_connection(connection: &Connection) -> Option<Self> {
+        match connection {
+            Connection::Absent => Some(Self::new(
+                "No arm",
+                "plug in the SO-101 and its power, or start with --rig",
+                Tone::Calm,
+            )),
+            Connection::Connecting => Some(Self::new(
+                "Connecting",
+                "looking for six servos on the bus",
+                Tone::Calm,
+            )),
+            Connection::Lost(why) => Some(Self::new("Arm lost", why, Tone::Fault)),
+            Connection::Connected { .. } => None,
+        }
+    }
+
+    fn of_policy(snapshot: &Snapshot) -> Self {
+        match &snapshot.policy {
+            PolicyStatus::Failed { why, restarting } => {
+                let next = if *restarting {
+                    "restarting, the arm holds"
+                } else {
+                    "the arm holds"
+                };
+                return Self::new("Policy failed", format!("{why} · {next}"), Tone::Fault);
+            }
+            PolicyStatus::Ready { .. } => {}
+            _ => {
+                return Self::new("Policy waits", policy_detail(snapshot), Tone::Calm);
+            }
+        }
+        let blind = snapshot.cameras.iter().find(|camera| {
+            matches!(camera.status, CameraStatus::Stale | CameraStatus::Lost(_))
+                && is_bound(snapshot, &camera.name)
+        });
+        if let Some(camera) = blind {
+            return Self::new(
+                "Paused",
+                format!("camera {} is not fresh, the arm holds", camera.name),
+                Tone::Fault,
+            );
+        }
+        if let Some(since) = snapshot.queue.starved_since {
+            let dry = snapshot.now.saturating_sub(since);
+            let why = snapshot.queue.starved_because.as_deref();
+            return Self::new(
+                format!("Starved {}", words::seconds(dry)),
+                why.unwrap_or("the queue is empty; the arm holds"),
+                Tone::Fault,
+            );
+        }
+        Self::new("Policy drives", fresh_detail(snapshot), Tone::Policy)
+    }
+}
+
+fn is_bound(snapshot: &Snapshot, camera: &str) -> bool {
+    snapshot
+        .views
+        .iter()
+        .any(|binding| binding.camera.as_deref() == Some(camera))
+}
+
+fn fresh_detail(snapshot: &Snapshot) -> String {
+    let left =
+        Duration::from_secs_f32(snapshot.queue.upcoming.len() as f32 / snapshot.knobs.fps.max(1.0));
+    let mut detail = format!(
+        "{} queued, {}",
+        words::plural(snapshot.queue.upcoming.len(), "action"),
+        words::span(left)
+    );
+    if snapshot.queue.no_g_keeps_fresh {
+        detail.push_str(" · no g keeps the plan fresh");
+    }
+    detail
+}
+
+fn hold_detail(snapshot: &Snapshot) -> String {
+    if snapshot.connection == (Connection::Connected { torque: false }) {
+        return "torque is off; enable it to drive".to_owned();
+    }
+    match snapshot.policy {
+        PolicyStatus::Ready { .. } => "policy ready · P lets it drive".to_owned(),
+        _ => policy_detail(snapshot),
+    }
+}
+
+/// The policy's state in a few words.
+pub fn policy_detail(snapshot: &Snapshot) -> String {
+    match &snapshot.policy {
+        PolicyStatus::Absent => "no policy loaded".to_owned(),
+        PolicyStatus::Loading(progress) => match progress.fraction {
+            Some(fraction) => format!("{} {:.0} %", progress.stage, fraction * 100.0),
+            None => progress.stage.to_string(),
+        },
+        PolicyStatus::Ready { busy: true } => "thinking".to_owned(),
+        PolicyStatus::Ready { busy: false } => "ready".to_owned(),
+        PolicyStatus::Refused { stats, .. } if !stats.is_empty() => {
+            "policy refused: choose its statistics".to_owned()
+        }
+        PolicyStatus::Refused { .. } => "policy refused".to_owned(),
+        PolicyStatus::Failed {
+            restarting: true, ..
+        } => "policy failed, restarting".to_owned(),
+        PolicyStatus::Failed { .. } => "policy failed".to_owned(),
+    }
+}
+
+/// Why a mode cannot be chosen now, in words for a tooltip; `None` when it can.
+pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
+    if mode == Mode::Hold {
+        return None;
+    }
+    if snapshot.stopped.is_some() {
+        return Some("The arm is stopped. Press Resume first.");
+    }
+    match snapshot.connection {
+        Connection::Connected { torque: true } => {}
+        Connection::Connected { torque: false } => {
+            return Some("Torque is off. Enable torque first.");
+        }
+        _ => return Some("No arm is connected."),
+    }
+    if mode == Mode::Jog {
+        return None;
+    }
+    match snapshot.policy {
+        PolicyStatus::Ready { .. } => None,
+        PolicyStatus::Absent => Some("No policy is loaded. Load one on the right."),
+        PolicyStatus::Loading(_) => Some("The policy is still being loaded."),
+        PolicyStatus::Refused { .. } => {
+            Some("The policy was refused; see the reason on the right.")
+        }
+        PolicyStatus::Failed { .. } => Some("The policy failed; restart it on the right."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Stopped;
+
+    fn driving() -> Snapshot {
+        Snapshot {
+            now: Duration::from_mins(1),
+            mode: Mode::Policy,
+            connection: Connection::Connected { torque: true },
+            policy: PolicyStatus::Ready { busy: false },
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn the_most_urgent_matter_wins() {
+        let mut snapshot = driving();
+        assert_eq!(State::of(&snapshot).tone, Tone::Policy);
+        snapshot.queue.starved_since = Some(Duration::from_millis(57_700));
+        snapshot.queue.starved_because = Some("the device is slow".to_owned());
+        let starved = State::of(&snapshot);
+        assert_eq!(starved.headline, "Starved 2.3 s");
+        assert_eq!(starved.detail, "the device is slow");
+        snapshot.connection = Connection::Lost("USB unplugged".to_owned());
+        assert_eq!(State::of(&snapshot).headline, "Arm lost");
+        snapshot.stopped = Some(Stopped {
+            by: "the operator".to_owned(),
+            since: Duration::from_secs(48),
+            acknowledged: true,
+        });
+        let stopped = State::of(&snapshot);
+        assert_eq!(stopped.headline, "Stopped 12.0 s");
+        assert_eq!(stopped.detail, "confirmed · by the operator");
+    }
+
+    #[test]
+    fn each_obstacle_has_its_words() {
+        let mut snapshot = driving();
+        assert_eq!(mode_obstacle(&snapshot, Mode::Policy), None);
+        snapshot.policy = PolicyStatus::Absent;
+        assert!(mode_obstacle(&snapshot, Mode::Policy).is_some());
+        assert_eq!(mode_obstacle(&snapshot, Mode::Jog), None);
+        snapshot.connection = Connection::Connected { torque: false };
+        assert!(mode_obstacle(&snapshot, Mode::Jog).is_some_and(|why| why.contains("Torque")));
+        assert_eq!(mode_obstacle(&snapshot, Mode::Hold), None);
+    }
+}

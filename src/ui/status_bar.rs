@@ -1,0 +1,108 @@
+//! The status bar: faults in a word, what was counted since the start, and notices that pass.
+
+use egui::{Align, Color32, Layout, RichText, Ui};
+
+use crate::runtime::{Command, Snapshot};
+use crate::ui::card::dot_ui;
+use crate::ui::draft::{Draft, Page};
+use crate::ui::theme;
+use crate::ui::words;
+
+/// Height of the bar, points.
+pub const HEIGHT: f32 = 26.0;
+
+/// A counter is left out where it would run into the words, points.
+const COUNTER_WIDTH: f32 = 110.0;
+
+/// Draws the bar.
+pub fn status_bar_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    draft: &mut Draft,
+    _commands: &mut Vec<Command>,
+) {
+    let tokens = theme::tokens(ui);
+    ui.horizontal_centered(|ui| {
+        ui.spacing_mut().item_spacing.x = 14.0;
+        faults_ui(ui, snapshot, draft);
+        if let Some(notice) = draft.notice() {
+            ui.label(RichText::new(notice).size(12.0).color(tokens.text));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let step = format!("{:.1}", snapshot.max_step);
+            number_ui(
+                ui,
+                "max step",
+                &step,
+                "Largest joint step sent in one tick.",
+            );
+            for (name, value, hint) in counters(snapshot) {
+                if ui.available_width() < COUNTER_WIDTH {
+                    break;
+                }
+                number_ui(ui, name, &words::count(value), hint);
+            }
+        });
+    });
+}
+
+fn faults_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {
+    let tokens = theme::tokens(ui);
+    let active = snapshot.faults.iter().filter(|fault| fault.active).count();
+    let past = snapshot.faults.len() - active;
+    let (text, color) = match (active, past) {
+        (0, 0) => ("No faults".to_owned(), tokens.weak),
+        (0, past) => (
+            format!("{} to acknowledge", words::plural(past, "past fault")),
+            tokens.text,
+        ),
+        (active, _) => (words::plural(active, "fault"), tokens.fault_text),
+    };
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        dot_ui(ui, color, active > 0);
+        let label = egui::Label::new(RichText::new(text).size(12.0).color(color));
+        let response = ui.add(label.sense(egui::Sense::click()));
+        if response.clicked() {
+            draft.page = Page::Cockpit;
+        }
+    });
+}
+
+/// What is counted, right to left: name, value, explanation.
+fn counters(snapshot: &Snapshot) -> [(&'static str, u64, &'static str); 6] {
+    [
+        (
+            "bus retries",
+            snapshot.bus_retries,
+            "Packets that the servo bus lost and that were sent again.",
+        ),
+        (
+            "stale",
+            snapshot.stale_chunks,
+            "Chunks dropped because the task, the mode or a stop had made them obsolete.",
+        ),
+        (
+            "filtered",
+            snapshot.filtered,
+            "Requests that the similarity filter refused.",
+        ),
+        (
+            "starved ticks",
+            snapshot.starved_ticks,
+            "Control periods in which the policy drove and the queue was empty.",
+        ),
+        ("requests", snapshot.requests, "Questions to the policy."),
+        ("chunks", snapshot.chunks, "Answers from the policy."),
+    ]
+}
+
+fn number_ui(ui: &mut Ui, name: &str, value: &str, hint: &str) {
+    let tokens = theme::tokens(ui);
+    let piece = |text: &str, color: Color32| RichText::new(text).size(11.5).color(color);
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.x = 5.0;
+        ui.label(piece(value, tokens.text)).on_hover_text(hint);
+        ui.label(piece(name, tokens.weak)).on_hover_text(hint);
+    });
+}

@@ -1,0 +1,334 @@
+//! The top bar: who drives, what state the arm is in, and STOP, in every state and above every page.
+
+use egui::{
+    Align, Align2, Button, Color32, CornerRadius, CursorIcon, Label, Layout, Response, RichText,
+    Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+};
+
+use crate::runtime::{Command, Connection, Mode, Snapshot};
+use crate::ui::card::dot_ui;
+use crate::ui::draft::{Draft, Page};
+use crate::ui::segmented::{Segment, segmented_ui};
+use crate::ui::state::{State, Tone, mode_obstacle};
+use crate::ui::theme::{self, Tokens};
+use crate::ui::words;
+
+/// Height of the bar, points.
+pub const HEIGHT: f32 = 60.0;
+const STOP_SIZE: Vec2 = Vec2::new(126.0, 46.0);
+const MODE_SIZE: Vec2 = Vec2::new(258.0, 40.0);
+const MODE_SIZE_NARROW: Vec2 = Vec2::new(222.0, 40.0);
+const BRAND_WIDTH: f32 = 232.0;
+const ARM_WIDTH: f32 = 158.0;
+/// From this width on everything has room.
+const WIDE: f32 = 1180.0;
+const RATE_WIDTH: f32 = 64.0;
+
+/// Ground and inks of the bar: a person at the helm turns it amber, a stop turns it red.
+#[derive(Clone, Copy)]
+struct Ink {
+    ground: Color32,
+    text: Color32,
+    weak: Color32,
+}
+
+/// The fill of the bar for this snapshot.
+pub fn ground(ui: &Ui, snapshot: &Snapshot) -> Color32 {
+    ink(theme::tokens(ui), snapshot).ground
+}
+
+fn ink(tokens: &Tokens, snapshot: &Snapshot) -> Ink {
+    let on = |ground: Color32, text: Color32| Ink {
+        ground,
+        text,
+        weak: text.gamma_multiply(0.85),
+    };
+    if snapshot.stopped.is_some() {
+        on(tokens.fault, tokens.on_fault)
+    } else if snapshot.mode == Mode::Jog {
+        on(tokens.human, tokens.on_human)
+    } else {
+        Ink {
+            ground: tokens.panel,
+            text: tokens.text,
+            weak: tokens.weak,
+        }
+    }
+}
+
+/// Draws the bar.
+pub fn top_bar_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    draft: &mut Draft,
+    commands: &mut Vec<Command>,
+) {
+    let ink = ink(theme::tokens(ui), snapshot);
+    let is_stopped = snapshot.stopped.is_some();
+    let is_wide = ui.available_width() > WIDE;
+    ui.horizontal_centered(|ui| {
+        ui.spacing_mut().item_spacing.x = if is_wide { 14.0 } else { 10.0 };
+        column_ui(ui, BRAND_WIDTH, |ui| brand_ui(ui, snapshot, draft, ink));
+        let mode_size = if is_wide { MODE_SIZE } else { MODE_SIZE_NARROW };
+        mode_ui(ui, snapshot, commands, mode_size);
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if stop_ui(ui, is_stopped).clicked() {
+                commands.push(Command::Stop);
+            }
+            // Where there is little room, what releases a stop comes before the rest.
+            if is_wide {
+                column_ui(ui, RATE_WIDTH, |ui| rate_ui(ui, snapshot, ink));
+            }
+            if is_wide || !is_stopped {
+                column_ui(ui, ARM_WIDTH, |ui| {
+                    arm_ui(ui, snapshot, draft, commands, ink);
+                });
+            }
+            if is_stopped {
+                resume_ui(ui, commands);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                column_ui(ui, ui.available_width(), |ui| state_ui(ui, snapshot, ink));
+            });
+        });
+    });
+}
+
+/// Two lines, centred in the height of the bar, of a width that no number changes.
+fn column_ui(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui)) {
+    let size = Vec2::new(width, 40.0);
+    ui.allocate_ui_with_layout(size, Layout::top_down(Align::Min), |ui| {
+        ui.set_min_size(size);
+        ui.set_max_width(width);
+        ui.spacing_mut().item_spacing = Vec2::new(8.0, 3.0);
+        add(ui);
+    });
+}
+
+fn brand_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, ink: Ink) {
+    ui.horizontal(|ui| {
+        ui.label(theme::strong("smolpilot").size(15.0).color(ink.text));
+        let device = snapshot.spec.as_ref().map_or("", |spec| &spec.device);
+        let text = RichText::new(device).size(11.5).color(ink.weak);
+        ui.add(Label::new(text).truncate());
+    });
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        ui.add_space(-5.0);
+        for page in Page::ALL {
+            tab_ui(ui, draft, page, ink);
+        }
+    });
+}
+
+fn tab_ui(ui: &mut Ui, draft: &mut Draft, page: Page, ink: Ink) {
+    let is_open = draft.page == page;
+    let color = if is_open { ink.text } else { ink.weak };
+    let text = RichText::new(page.label()).size(12.0).color(color);
+    let button = Button::new(text)
+        .fill(Color32::TRANSPARENT)
+        .stroke(Stroke::NONE)
+        .min_size(Vec2::new(0.0, 18.0));
+    let response = ui
+        .scope(|ui| {
+            ui.spacing_mut().button_padding = Vec2::new(5.0, 1.0);
+            ui.add(button)
+        })
+        .inner
+        .on_hover_cursor(CursorIcon::PointingHand);
+    response.widget_info(|| WidgetInfo::selected(Role::Tab, true, is_open, page.label()));
+    if is_open || response.hovered() {
+        let rect = response.rect;
+        let width = if is_open { 2.0 } else { 1.0 };
+        let span = rect.left() + 5.0..=rect.right() - 5.0;
+        ui.painter()
+            .hline(span, rect.bottom() + 1.0, Stroke::new(width, color));
+    }
+    if response.clicked() {
+        draft.page = page;
+    }
+}
+
+fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, size: Vec2) {
+    let tokens = theme::tokens(ui);
+    let modes = [
+        (
+            Mode::Hold,
+            "Hold the last pose. Key H.",
+            (tokens.chosen, tokens.on_chosen),
+        ),
+        (
+            Mode::Policy,
+            "Let the policy drive. Key P.",
+            (tokens.predicted, tokens.on_predicted),
+        ),
+        (
+            Mode::Jog,
+            "Drive by hand, joint by joint. Key J.",
+            (tokens.human, tokens.on_human),
+        ),
+    ];
+    let labels = modes.map(|(mode, ..)| mode.to_string());
+    let segments: Vec<Segment<'_>> = modes
+        .iter()
+        .zip(&labels)
+        .map(|(&(mode, hint, chosen), label)| Segment {
+            label,
+            is_chosen: snapshot.mode == mode && snapshot.stopped.is_none(),
+            obstacle: mode_obstacle(snapshot, mode),
+            hint,
+            chosen,
+        })
+        .collect();
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::strong_font(16.0)) {
+        commands.push(Command::SetMode(modes[i].0));
+    }
+}
+
+fn state_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
+    let tokens = theme::tokens(ui);
+    let state = State::of(snapshot);
+    let is_tinted = ink.ground != tokens.panel;
+    let color = match state.tone {
+        _ if is_tinted => ink.text,
+        Tone::Calm | Tone::Human => ink.text,
+        Tone::Policy => tokens.predicted,
+        Tone::Fault => tokens.fault_text,
+    };
+    let headline = theme::strong(&state.headline).size(16.0).color(color);
+    ui.add(Label::new(headline).truncate());
+    let detail = RichText::new(&state.detail).size(12.0).color(ink.weak);
+    ui.add(Label::new(detail).truncate());
+}
+
+fn arm_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    draft: &mut Draft,
+    commands: &mut Vec<Command>,
+    ink: Ink,
+) {
+    let (word, is_on) = match &snapshot.connection {
+        Connection::Absent => ("absent", false),
+        Connection::Connecting => ("connecting", false),
+        Connection::Connected { .. } => ("connected", true),
+        Connection::Lost(_) => ("lost", false),
+    };
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        dot_ui(ui, ink.text, is_on);
+        let name = if snapshot.arm.is_empty() {
+            "arm"
+        } else {
+            &snapshot.arm
+        };
+        let text = RichText::new(format!("{name} {word}"))
+            .size(12.5)
+            .color(ink.text);
+        let label = ui.add(Label::new(text).truncate());
+        if let Connection::Lost(why) = &snapshot.connection {
+            label.on_hover_text(why);
+        }
+    });
+    let Connection::Connected { torque } = snapshot.connection else {
+        ui.label(RichText::new("torque unknown").size(11.5).color(ink.weak));
+        return;
+    };
+    let (text, hint) = if torque {
+        (
+            "Release torque…",
+            "The servos hold. Releasing lets the arm drop; you are asked first.",
+        )
+    } else {
+        (
+            "Enable torque",
+            "Arms the servos from the present pose: goal = present position, then torque on.",
+        )
+    };
+    let tokens = theme::tokens(ui);
+    let button = Button::new(RichText::new(text).size(11.5).color(tokens.text));
+    let response = ui.scope(|ui| {
+        ui.spacing_mut().interact_size.y = 18.0;
+        ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
+        ui.add(button)
+    });
+    if response.inner.on_hover_text(hint).clicked() {
+        if torque {
+            draft.asks_to_release = true;
+            draft.page = Page::Cockpit;
+        } else {
+            commands.push(Command::EnableTorque);
+        }
+    }
+}
+
+fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
+    ui.with_layout(Layout::top_down(Align::Max), |ui| {
+        let rate = format!("{:.1} Hz", snapshot.rate_hz);
+        ui.label(theme::strong(rate).size(14.0).color(ink.text))
+            .on_hover_text("Measured rate of the control loop.");
+        let late = format!("late {}", words::count(snapshot.late_ticks));
+        ui.label(RichText::new(late).size(11.5).color(ink.weak))
+            .on_hover_text(
+                "Control periods that began too late; they are counted, never replayed.",
+            );
+    });
+}
+
+fn resume_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    let text = theme::strong("Resume").size(15.0).color(tokens.fault);
+    let button = Button::new(text)
+        .fill(tokens.on_fault)
+        .corner_radius(CornerRadius::same(6))
+        .min_size(Vec2::new(96.0, 36.0));
+    let response = ui
+        .add(button)
+        .on_hover_text("Releases the stop. The arm goes on holding; nothing moves by itself.");
+    if response.clicked() {
+        commands.push(Command::Resume);
+    }
+}
+
+/// The stop button; `is_latched` inverts it, so that it stands out from the red bar.
+fn stop_ui(ui: &mut Ui, is_latched: bool) -> Response {
+    let tokens = theme::tokens(ui);
+    let (rect, response) = ui.allocate_exact_size(STOP_SIZE, Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "STOP"));
+    let ground = if response.is_pointer_button_down_on() {
+        tokens.fault.gamma_multiply(0.75)
+    } else if response.hovered() {
+        tokens.fault.gamma_multiply(0.92)
+    } else {
+        tokens.fault
+    };
+    let radius = CornerRadius::same(8);
+    let edge = if is_latched { 2.5 } else { 0.0 };
+    ui.painter().rect(
+        rect,
+        radius,
+        ground,
+        Stroke::new(edge, tokens.on_fault),
+        StrokeKind::Inside,
+    );
+    if response.has_focus() {
+        let stroke = Stroke::new(2.0, tokens.on_fault);
+        ui.painter()
+            .rect_stroke(rect.shrink(3.0), radius, stroke, StrokeKind::Inside);
+    }
+    // A square beside the word: the sign for stop where the colour is not seen.
+    let sign =
+        egui::Rect::from_center_size(rect.center() - Vec2::new(38.0, 0.0), Vec2::splat(13.0));
+    ui.painter()
+        .rect_filled(sign, CornerRadius::same(2), tokens.on_fault);
+    ui.painter().text(
+        rect.center() + Vec2::new(12.0, 0.0),
+        Align2::CENTER_CENTER,
+        "STOP",
+        theme::strong_font(22.0),
+        tokens.on_fault,
+    );
+    response
+        .on_hover_cursor(CursorIcon::PointingHand)
+        .on_hover_text("Holds the arm where it is, until Resume. Keys Space and Esc.")
+}

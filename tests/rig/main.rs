@@ -1,0 +1,10 @@
+//! The whole runtime, threads and all, against simulated servos that speak packets, with a scripted policy in the place of
+//! the network, and with things going wrong.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
+
+mod bus;
+mod operator;
+mod policy;
+mod scripted;
+mod stand;

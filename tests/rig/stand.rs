@@ -1,0 +1,153 @@
+//! The stand that the tests are run on: a simulated arm, a camera, a scripted policy, and the runtime that flies them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smolpilot::arm::{Arm, Options};
+use smolpilot::camera::{Feed, FeedState};
+use smolpilot::clock::Clock;
+use smolpilot::joint::JointVec;
+use smolpilot::latest::Latest;
+use smolpilot::observation::{Frame, Observation};
+use smolpilot::policy::LoadRequest;
+use smolpilot::runtime::{
+    Command, Connection, Fault, FaultKind, Mode, Patience, PolicyStatus, Runtime, Setup, Snapshot,
+};
+use smolpilot::sim::SimArm;
+
+use crate::scripted::{Mood, loader};
+
+/// Longer than anything here takes on a busy machine; reached only when the test fails.
+const LIMIT: Duration = Duration::from_secs(20);
+
+pub struct Stand {
+    pub arm: SimArm,
+    pub clock: Clock,
+    pub mood: Latest<Mood>,
+    pub seen: Latest<Observation>,
+    pub front: Feed,
+    pub runtime: Runtime,
+}
+
+impl Stand {
+    /// A runtime on the machine's clock whose policy wants `pose`, not yet armed.
+    pub fn at_rest(pose: JointVec) -> Self {
+        Self::with_arm(SimArm::new(Clock::real()), pose)
+    }
+
+    pub fn with_arm(arm: SimArm, pose: JointVec) -> Self {
+        let clock = arm.clock().clone();
+        let (mood, seen) = (Latest::new(), Latest::new());
+        mood.set(Mood::Pose(pose));
+        let front = Feed::new("front", "painted by the test");
+        front.state.set(FeedState::Live { rate_hz: 30.0 });
+        // A still picture from the future never ages; the camera's own tests are elsewhere.
+        let still = Frame::new(2, 2, vec![9; 12], 1, clock.now() + LIMIT * 100);
+        front.frames.set(still.unwrap());
+        let wired = arm.clone();
+        let setup = Setup {
+            arm: "simulated".to_owned(),
+            connector: Some(Box::new(move || {
+                let options = Options {
+                    clock: wired.clock().clone(),
+                    ..Options::default()
+                };
+                Arm::connect(wired.port(), wired.calibration(), options)
+            })),
+            feeds: vec![front.clone()],
+            policy: Some(LoadRequest::default()),
+            task: "wave".to_owned(),
+            patience: Patience {
+                hang: Duration::from_millis(400),
+                back_off: Duration::from_millis(50),
+                ..Patience::default()
+            },
+            ..Setup::new(clock.clone(), loader(&mood, &seen))
+        };
+        Self {
+            runtime: Runtime::start(setup).unwrap(),
+            arm,
+            clock,
+            mood,
+            seen,
+            front,
+        }
+    }
+
+    /// A stand whose arm is armed and holds.
+    pub fn armed(pose: JointVec) -> Self {
+        let stand = Self::at_rest(pose);
+        stand.until("connected", connected);
+        stand.tell(Command::EnableTorque);
+        stand.until("armed", armed);
+        stand
+    }
+
+    /// A stand whose policy drives.
+    pub fn driving(pose: JointVec) -> Self {
+        let stand = Self::armed(pose);
+        stand.until("ready", |seen| {
+            seen.policy == PolicyStatus::Ready { busy: false }
+        });
+        stand.tell(Command::SetMode(Mode::Policy));
+        stand.until("driven", |seen| seen.chunks > 1);
+        stand
+    }
+
+    pub fn tell(&self, command: Command) {
+        self.runtime.commands.send(command).unwrap();
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.until("a snapshot", |_| true)
+    }
+
+    /// The first snapshot that is as told.
+    pub fn until(&self, what: &str, condition: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        self.runtime.wait_for(LIMIT, condition).unwrap_or_else(|| {
+            let seen = self.runtime.snapshot.get().unwrap_or_default();
+            panic!(
+                "never {what}: {} {:?} {:?} {:?} {:#?}",
+                seen.mode, seen.connection, seen.policy, seen.queue, seen.faults
+            )
+        })
+    }
+
+    /// The first snapshot at least `ticks` later.
+    pub fn after(&self, ticks: u64) -> Arc<Snapshot> {
+        let tick = self.snapshot().tick.0 + ticks;
+        self.until("later", |seen| seen.tick.0 >= tick)
+    }
+
+    /// The snapshot that lists an active fault of this kind.
+    pub fn until_fault(&self, kind: FaultKind) -> (Arc<Snapshot>, Fault) {
+        let seen = self.until("this fault", |seen| fault(seen, kind).is_some());
+        let fault = fault(&seen, kind).unwrap();
+        (seen, fault)
+    }
+
+    /// Checks that no goal changes for `ticks`.
+    pub fn assert_holds(&self, ticks: u64) {
+        let before = self.snapshot();
+        let after = self.after(ticks);
+        assert_eq!(before.commanded, after.commanded, "the arm does not hold");
+    }
+}
+
+pub fn fault(seen: &Snapshot, kind: FaultKind) -> Option<Fault> {
+    let mut faults = seen.faults.iter();
+    faults.find(|it| it.kind == kind && it.active).cloned()
+}
+
+pub fn connected(seen: &Snapshot) -> bool {
+    matches!(seen.connection, Connection::Connected { .. })
+}
+
+pub fn armed(seen: &Snapshot) -> bool {
+    seen.connection == Connection::Connected { torque: true }
+}
+
+/// A pose near the start of the simulated arm, `by` units away in every joint.
+pub fn near_start(arm_start: JointVec, by: f32) -> JointVec {
+    JointVec::from_fn(|joint| arm_start[joint] + by)
+}

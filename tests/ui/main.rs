@@ -1,0 +1,10 @@
+//! The window without an arm: widgets are found by label, and what counts is the commands they give.
+
+#![cfg(feature = "gui")]
+
+mod driving;
+mod fixture;
+mod looking;
+mod pictures;
+mod rig;
+mod tuning;
