@@ -188,7 +188,7 @@ fn as_the_reference_runs(case: &Case, naive: &NaiveSmolVla, report: &mut Report)
         }
     }
     // Whatever the reference kept of these kinds must have been seen.
-    for name in smolpilot::policy::TensorSource::names(&case.golden) {
+    for name in case.golden.names() {
         let kind = ["prefill.", "denoise.", "prefix.embs"]
             .iter()
             .any(|kind| name.starts_with(kind));
