@@ -23,7 +23,7 @@ const EDGE: usize = 512;
 #[test]
 #[ignore = "needs 4 GB, half a minute and the reference's answers in SMOLPILOT_FULL_GOLDEN"]
 fn the_full_network_matches_the_reference() {
-    let golden = File::at(&std::env::var("SMOLPILOT_FULL_GOLDEN").expect("SMOLPILOT_FULL_GOLDEN"));
+    let golden = File::at(std::env::var("SMOLPILOT_FULL_GOLDEN").unwrap());
     let wish: DeviceChoice = std::env::var("SMOLPILOT_TEST_DEVICE")
         .map_or(DeviceChoice::Flex, |wish| wish.parse().unwrap());
     let opened = gpu::open(wish).unwrap();
@@ -112,9 +112,9 @@ fn image(golden: &File, camera: usize) -> ImageInput {
         values: (0..3).flat_map(plane).collect(),
     };
     let mut pixels = resize_with_pad(&planes, EDGE, EDGE, 0.0).values;
-    pixels
-        .iter_mut()
-        .for_each(|value| *value = *value * 2.0 - 1.0);
+    for value in &mut pixels {
+        *value = *value * 2.0 - 1.0;
+    }
     ImageInput {
         height: EDGE,
         width: EDGE,
