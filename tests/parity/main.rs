@@ -8,7 +8,6 @@
     reason = "a test without its reference must stop, and the table of errors is meant to be read"
 )]
 
-mod full;
 mod reference;
 mod report;
 mod savings;
