@@ -1,17 +1,19 @@
-//! Switching torque on and off so that nothing jumps and nothing is dropped unawares.
+//! Switching torque on so that nothing jumps, a few packets at a time so that a stop is heard meanwhile.
 //!
 //! Hazards, all seen on real arms: a servo that gets torque runs to whatever goal its register holds, at full torque; writing
-//! a goal switches torque on by itself; a servo that restarted has forgotten its limits. Hence the order in
-//! [`Arm::enable_torque`]: limits low, goal = present position and read back, torque, look, limits up; joint by joint,
-//! because six motors starting at once have tripped supplies.
+//! a goal switches torque on by itself; a servo that restarted has forgotten its limits. Hence the order of [`WAKING`]:
+//! limits low, goal = present position and read back, torque, look, limits up; joint by joint, because six motors starting
+//! at once have tripped supplies.
 
 use std::time::Duration;
 
 use crate::arm::bus::{BusError, TRIES};
-use crate::arm::error::{Error, ErrorKind, Motor};
+use crate::arm::error::{Error, ErrorKind};
+use crate::arm::handshake::RollCall;
+use crate::arm::lowering::Lowering;
 use crate::arm::register::{Block, Register};
 use crate::arm::{Arm, Servo};
-use crate::joint::{Joint, JointVec};
+use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Torque limit while a joint wakes up, permille.
 const WAKING_TORQUE: i32 = 250;
@@ -28,9 +30,69 @@ const SETTLE_SLACK: i32 = 23;
 const SPEED_HEADROOM: f64 = 1.25;
 /// Acceleration while driving, units of 100 counts/s² (880 °/s²): reaches the default speed in 70 ms.
 const DRIVING_ACCELERATION: i32 = 100;
-/// The arm is let down by lowering the torque limit in this many steps of [`LOWERING_STEP_TIME`].
-const LOWERING_STEPS: i32 = 10;
-const LOWERING_STEP_TIME: Duration = Duration::from_millis(50);
+/// No new step of arming is begun after so long in one tick. A step is one to four packets and their answers.
+const TICK_SHARE: Duration = Duration::from_millis(5);
+
+/// How far a change of torque has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TorqueStep {
+    /// Under way: the share that is done, 0 to 1.
+    Going(f32),
+    /// Torque is on in all joints, which hold this pose.
+    Armed(JointVec),
+    /// Torque is off in all joints.
+    Released,
+}
+
+/// A change of torque that is under way.
+#[derive(Debug)]
+pub(super) enum Change {
+    Arming(Arming),
+    Lowering(Lowering),
+}
+
+/// Arming as far as it has come.
+#[derive(Debug, Default)]
+pub(super) struct Arming {
+    roll: RollCall,
+    /// Steps done: the roll call, the look at the servos, and [`WAKING`] for each joint.
+    done: usize,
+    /// Joints that were limp before this start, and are again if it fails.
+    woken: Vec<Joint>,
+    /// Where the joint that is waking up was when it got its goal, counts, and when it got torque.
+    before: i32,
+    since: Duration,
+}
+
+/// What is done with one joint, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waking {
+    /// A limp joint only: one that holds a load already would sag under low limits.
+    Low(Register, i32),
+    /// Goal = present position, which is read in the same step, so that the arm cannot sink in between.
+    Goal,
+    Write(Register, i32),
+    /// The joint must not move now.
+    Watch,
+    DrivingSpeed,
+    DrivingTorque,
+}
+
+const WAKING: [Waking; 10] = [
+    Waking::Low(Register::TorqueLimit, WAKING_TORQUE),
+    Waking::Low(Register::GoalVelocity, WAKING_SPEED),
+    Waking::Low(Register::Acceleration, WAKING_ACCELERATION),
+    Waking::Goal,
+    Waking::Write(Register::TorqueEnable, 1),
+    Waking::Write(Register::Lock, 1),
+    Waking::Watch,
+    Waking::Write(Register::Acceleration, DRIVING_ACCELERATION),
+    Waking::DrivingSpeed,
+    Waking::DrivingTorque,
+];
+/// The roll call and the look at what answered.
+const INSPECTION: usize = JOINT_COUNT + 1;
+const STEPS: usize = INSPECTION + JOINT_COUNT * WAKING.len();
 
 impl Servo {
     /// `GoalVelocity` for a speed in counts a second; never zero, which means "as fast as it can".
@@ -54,167 +116,124 @@ impl Arm {
         )
     }
 
-    /// Switches torque on from the present pose, one joint after the other, and returns the pose that is held. Takes about
-    /// 0.7 s. May be called again at any time; joints that have torque keep it.
-    ///
-    /// # Errors
-    /// Whatever speaks against it ([`ErrorKind::Unfit`]), a joint that moved, a register that was not taken, silence. The
-    /// joints that this call had switched on are off again then.
-    pub fn enable_torque(&mut self) -> Result<JointVec, Error> {
+    /// Prepares to switch torque on from the present pose, one joint after the other; [`Arm::advance_torque`] does it.
+    /// May be called at any time; joints that have torque keep it. [`Arm::hold`] breaks it off: joints that are on then
+    /// hold their pose, the others stay limp.
+    pub fn begin_arming(&mut self) {
         self.armed = false;
-        self.inspect()?;
-        self.fitness()?;
-        let mut woken = Vec::new();
-        for joint in Joint::ALL {
-            if !self.servos[joint.index()].energised {
-                woken.push(joint);
-            }
-            if let Err(error) = self.energise(joint) {
-                self.put_back_to_sleep(&woken);
-                return Err(error);
-            }
-        }
-        self.armed = true;
-        Ok(self.goal_pose())
+        self.change = Some(Change::Arming(Arming::default()));
     }
 
-    /// One joint from limp (or holding) to driven.
-    fn energise(&mut self, joint: Joint) -> Result<(), Error> {
-        let servo = &self.servos[joint.index()];
-        let waking_speed = servo.velocity_register(f64::from(WAKING_SPEED));
-        // A joint that holds a load already would sag under the low limits.
-        if !servo.energised {
-            self.write(joint, Register::TorqueLimit, WAKING_TORQUE)?;
-            self.write(joint, Register::GoalVelocity, waking_speed)?;
-            self.write(joint, Register::Acceleration, WAKING_ACCELERATION)?;
+    /// Goes on with the change of torque that was begun last; to be called once a tick. Takes some milliseconds, longer
+    /// only when a servo falls silent. Arming takes about a second in all, letting the arm down half of one.
+    ///
+    /// # Errors
+    /// The change is over then. Of arming: whatever speaks against it ([`ErrorKind::Unfit`]), a joint that moved, a
+    /// register that was not taken, silence; the joints that it had switched on are off again. Of a release: the joints
+    /// that did not confirm. A lost port. [`ErrorKind::TorqueOff`] when nothing was begun.
+    pub fn advance_torque(&mut self) -> Result<TorqueStep, Error> {
+        match self.change.take() {
+            Some(Change::Arming(arming)) => self.advance_arming(arming),
+            Some(Change::Lowering(lowering)) => self.advance_lowering(lowering),
+            None => Err(self.error(ErrorKind::TorqueOff)),
         }
-        let before = self.locate(joint)?;
-        let goal = self.servos[joint.index()].within_range(before);
-        self.write(joint, Register::GoalPosition, goal)?;
-        self.servos[joint.index()].goal = goal;
-        self.write(joint, Register::TorqueEnable, 1)?;
-        self.write(joint, Register::Lock, 1)?;
-        self.pause(SETTLE_TIME);
-        let moved = self.locate(joint)? - before;
+    }
+
+    fn advance_arming(&mut self, mut arming: Arming) -> Result<TorqueStep, Error> {
+        let end = self.options.clock.now() + TICK_SHARE;
+        loop {
+            match self.arming_step(&mut arming) {
+                Ok(true) => arming.done += 1,
+                Ok(false) => break,
+                Err(error) => {
+                    self.put_back_to_sleep(&arming.woken);
+                    return Err(error);
+                }
+            }
+            if arming.done == STEPS {
+                self.armed = true;
+                self.weakened = false;
+                return Ok(TorqueStep::Armed(self.goal_pose()));
+            }
+            if self.options.clock.now() >= end {
+                break;
+            }
+        }
+        let share = arming.done as f32 / STEPS as f32;
+        self.change = Some(Change::Arming(arming));
+        Ok(TorqueStep::Going(share))
+    }
+
+    /// One step; false when it is too early for it.
+    fn arming_step(&mut self, arming: &mut Arming) -> Result<bool, Error> {
+        if let Some(joint) = Joint::ALL.get(arming.done) {
+            let motor = self.servos[joint.index()].motor;
+            return self.call(motor, &mut arming.roll).map(|()| true);
+        }
+        let Some(waking) = arming.done.checked_sub(INSPECTION) else {
+            self.look(std::mem::take(&mut arming.roll))?;
+            return self.fitness().map(|()| true);
+        };
+        let joint = Joint::ALL[waking / WAKING.len()];
+        self.wake(joint, WAKING[waking % WAKING.len()], arming)
+    }
+
+    /// One step of bringing a joint from limp (or holding) to driven; false when it is too early for it.
+    fn wake(&mut self, joint: Joint, step: Waking, arming: &mut Arming) -> Result<bool, Error> {
+        let (speed, torque) = self.driving_limits(joint);
+        let servo = &mut self.servos[joint.index()];
+        if step == WAKING[0] && !servo.energised {
+            arming.woken.push(joint);
+        }
+        match step {
+            Waking::Low(register, value) => {
+                let value = match register {
+                    Register::GoalVelocity => servo.velocity_register(f64::from(value)),
+                    _ => value,
+                };
+                if arming.woken.contains(&joint) {
+                    self.write(joint, register, value)?;
+                }
+            }
+            Waking::Goal => {
+                arming.before = self.locate(joint)?;
+                let servo = &mut self.servos[joint.index()];
+                servo.goal = servo.within_range(arming.before);
+                // From here on it may have torque.
+                servo.energised = true;
+                let goal = servo.goal;
+                self.write(joint, Register::GoalPosition, goal)?;
+                arming.since = self.options.clock.now();
+            }
+            Waking::Write(register, value) => self.write(joint, register, value)?,
+            Waking::Watch => return self.watch(joint, arming),
+            Waking::DrivingSpeed => self.write(joint, Register::GoalVelocity, speed)?,
+            Waking::DrivingTorque => self.write(joint, Register::TorqueLimit, torque)?,
+        }
+        Ok(true)
+    }
+
+    /// Whether the joint has stood still for long enough.
+    fn watch(&mut self, joint: Joint, arming: &Arming) -> Result<bool, Error> {
+        let moved = self.locate(joint)? - arming.before;
         if moved.abs() > SETTLE_SLACK {
             let motor = self.servos[joint.index()].motor;
             let units = (f64::from(moved) / self.calibration.counts_per_unit(joint)) as f32;
             return Err(self.error(ErrorKind::Moved { motor, units }));
         }
-        let (speed, torque) = self.driving_limits(joint);
-        self.write(joint, Register::Acceleration, DRIVING_ACCELERATION)?;
-        self.write(joint, Register::GoalVelocity, speed)?;
-        self.write(joint, Register::TorqueLimit, torque)?;
-        self.servos[joint.index()].energised = true;
-        Ok(())
+        Ok(self.options.clock.now() >= arming.since + SETTLE_TIME)
     }
 
-    /// After a failed start: the joints that were limp before are limp again.
+    /// After a failed start: the joints that were limp before are limp again. Few packets, and no waiting for a servo that
+    /// is silent: the failure may be followed by a stop.
     fn put_back_to_sleep(&mut self, woken: &[Joint]) {
-        for joint in woken.iter().rev() {
-            match self.write(*joint, Register::TorqueEnable, 0) {
-                Ok(()) => self.servos[joint.index()].energised = false,
-                Err(error) => log::error!("torque may still be on: {error}"),
-            }
-        }
-        for joint in woken {
-            self.give_limits_back(*joint);
-        }
-    }
-
-    /// Lets the arm down gently (half a second) and switches torque off in every servo, whatever some of them answer.
-    /// A raised arm comes down: there are no brakes.
-    ///
-    /// # Errors
-    /// The joints that did not confirm, after a last broadcast to all of them; or a lost port.
-    pub fn release_torque(&mut self) -> Result<(), Error> {
-        self.armed = false;
-        self.lower()?;
-        for joint in Joint::ALL {
-            match self.write(joint, Register::TorqueEnable, 0) {
-                Err(Error {
-                    kind: kind @ ErrorKind::Disconnected(_),
-                    ..
-                }) => return Err(self.error(kind)),
-                Err(error) => log::error!("{}", error.what()),
-                Ok(()) => {}
-            }
-        }
-        let broadcast = self.bus.broadcast_write(Register::TorqueEnable, 0);
-        broadcast.map_err(|error| self.bus_error(error))?;
-        let unconfirmed = self.still_energised()?;
-        for joint in Joint::ALL {
-            self.give_limits_back(joint);
-        }
-        if unconfirmed.is_empty() {
-            Ok(())
-        } else {
-            Err(self.error(ErrorKind::ReleaseUnconfirmed(unconfirmed)))
-        }
-    }
-
-    /// Takes the torque limits of all energised joints down to nothing, slowly.
-    fn lower(&mut self) -> Result<(), Error> {
-        let energised: Vec<(u8, i32)> = Joint::ALL
-            .iter()
-            .filter(|joint| self.servos[joint.index()].energised)
-            .map(|joint| {
-                (
-                    self.servos[joint.index()].motor.id,
-                    self.driving_limits(*joint).1,
-                )
-            })
-            .collect();
-        if energised.is_empty() {
-            return Ok(());
-        }
-        for step in (0..LOWERING_STEPS).rev() {
-            let limits: Vec<(u8, i32)> = energised
-                .iter()
-                .map(|(id, limit)| (*id, limit * step / LOWERING_STEPS))
-                .collect();
-            let sent = self.bus.sync_write(Register::TorqueLimit, &limits);
-            sent.map_err(|error| self.bus_error(error))?;
-            self.pause(LOWERING_STEP_TIME);
-        }
-        Ok(())
-    }
-
-    /// The joints that do not say that their torque is off.
-    fn still_energised(&mut self) -> Result<Vec<Motor>, Error> {
-        let control = self.bus.sync_read(Block::CONTROL, &self.ids(), TRIES);
-        let control = control.map_err(|error| self.bus_error(error))?;
-        let mut unconfirmed = Vec::new();
-        for (servo, control) in self.servos.iter_mut().zip(control) {
-            let off = control
-                .is_some_and(|bytes| Block::CONTROL.value(Register::TorqueEnable, &bytes) == 0);
-            servo.energised &= !off;
-            if !off {
-                unconfirmed.push(servo.motor);
-            }
-        }
-        Ok(unconfirmed)
-    }
-
-    /// Leaves a limp servo with the limits it had before, so that another program finds it as strong and fast as it
-    /// expects. Losing this is no fault: a power cycle does the same.
-    fn give_limits_back(&mut self, joint: Joint) {
-        let servo = &self.servos[joint.index()];
-        if servo.energised {
+        if woken.is_empty() {
             return;
         }
-        let found = servo.identity;
-        let limits = [
-            (Register::TorqueLimit, found.max_torque),
-            (Register::GoalVelocity, found.goal_velocity),
-            (Register::Acceleration, found.acceleration),
-        ];
-        for (register, value) in limits {
-            if let Err(error) = self.write(joint, register, value) {
-                log::warn!("{}", error.what());
-                return;
-            }
+        if let Err(error) = self.cut(woken) {
+            log::error!("torque may still be on: {error}");
         }
+        self.give_limits_back(woken);
     }
 
     /// Where a joint is now, by its own answer and nobody's memory, counts.
@@ -235,10 +254,5 @@ impl Arm {
         self.bus
             .write(id, register, value)
             .map_err(|error| self.bus_error(error))
-    }
-
-    fn pause(&self, time: Duration) {
-        let clock = &self.options.clock;
-        clock.sleep_until(clock.now() + time);
     }
 }

@@ -171,12 +171,21 @@ impl Bus {
         for attempt in 0..TRIES {
             self.counters.retries += u64::from(attempt > 0);
             self.exchange(&frame, &[id], 0)?;
-            match self.read(id, register) {
-                Ok(now) if now == value => return Ok(()),
-                Ok(now) => read = Some(now),
-                Err(BusError::NoReply { .. }) => {}
-                Err(error) => return Err(error),
+            // One try: the next round asks again, and a silent servo must not hold the caller up for all of both.
+            let question = [register.address(), register.width()];
+            let question = packet::instruction_frame(id, Instruction::Read, &question);
+            let length = usize::from(register.width());
+            let (mut replies, _) = self.exchange(&question, &[id], length)?;
+            if let Some(reply) = replies.pop().flatten() {
+                let now = register.decode(&reply.params);
+                if now == value {
+                    return Ok(());
+                }
+                read = Some(now);
             }
+        }
+        if read.is_none() {
+            *self.counters.lost.entry(id).or_default() += 1;
         }
         Err(match read {
             Some(read) => BusError::NotTaken {
@@ -359,6 +368,11 @@ impl Bus {
 
     fn transmit(&mut self, frame: &[u8]) -> Result<(), BusError> {
         self.counters.transactions += 1;
+        // What the last read had left of its time may be too short for a write, and a write that times out looks like a
+        // pulled cable.
+        self.port
+            .set_timeout(self.reply_timeout.max(SHORTEST_TIMEOUT))
+            .map_err(|error| BusError::Disconnected(error.to_string()))?;
         // No flush: some USB drivers poll for the end of transmission by the kernel's tick, which costs milliseconds.
         self.port
             .write_all(frame)

@@ -10,8 +10,8 @@ use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// A servo's own view of how it is driven.
 #[derive(Clone, Copy, Debug)]
-struct Control {
-    torque: bool,
+pub(super) struct Control {
+    pub(super) torque: bool,
     /// Counts.
     goal: i32,
     /// Register values.
@@ -19,7 +19,16 @@ struct Control {
     torque_limit: i32,
 }
 
-type Controls = [Option<Control>; JOINT_COUNT];
+/// What a stop has achieved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The goals that are held, and where the limp joints are, robot units.
+    pub pose: JointVec,
+    /// Joints without torque, which nothing holds.
+    pub limp: Vec<Motor>,
+}
+
+pub(super) type Controls = [Option<Control>; JOINT_COUNT];
 /// Where each joint shall stand still, counts.
 type Targets = [Option<i32>; JOINT_COUNT];
 
@@ -40,7 +49,8 @@ impl Arm {
     pub fn read_state(&mut self) -> Result<JointVec, Error> {
         self.measure()?;
         self.check_silence()?;
-        if self.armed {
+        // While the arm is let down its limits are not those of driving.
+        if self.armed && self.change.is_none() {
             self.audit()?;
         }
         Ok(self.pose())
@@ -53,7 +63,7 @@ impl Arm {
     /// # Errors
     /// Torque is off, a joint is silent, or the port is lost. Nothing was sent then.
     pub fn send_action(&mut self, action: Action) -> Result<Action, Error> {
-        if !self.armed {
+        if !self.armed || self.change.is_some() {
             return Err(self.error(ErrorKind::TorqueOff));
         }
         self.check_silence()?;
@@ -81,12 +91,15 @@ impl Arm {
     }
 
     /// Makes the arm stand still where it is: goal = present position in every joint that has torque, read back. Torque is
-    /// neither switched on nor off; a limp arm stays limp. Returns the pose.
+    /// neither switched on nor off; limp joints stay limp and are named. Breaks off arming, and a release: an arm on its
+    /// way down gets its strength back, but not before its goal is where it is now.
     ///
     /// # Errors
-    /// The joints that did not confirm: silent ones, and limp ones among driven ones. Those that did are holding all the
-    /// same.
-    pub fn hold(&mut self) -> Result<JointVec, Error> {
+    /// The joints that may still be moving: silent ones, and those that did not take their goal. The others are holding all
+    /// the same. May be called again until it succeeds.
+    pub fn hold(&mut self) -> Result<Held, Error> {
+        self.change = None;
+        let since = self.options.clock.now();
         // A jump is for `read_state` to report; what counts here is the last position that was believed.
         let measured = self.measure();
         if let Err(error) = measured
@@ -94,16 +107,23 @@ impl Arm {
         {
             return Err(error);
         }
-        let targets = std::array::from_fn(|index| self.servos[index].target());
-        let mut control = self.read_control()?;
-        for _ in 0..TRIES {
+        let targets = std::array::from_fn(|index| self.servos[index].target(since));
+        let mut control = self.read_control(self.tries())?;
+        // One time more than goals are tried, because strength follows the goal.
+        for _ in 0..=TRIES {
             let restless = self.restless(&targets, &control);
-            if restless.is_empty() {
+            let weak = self.weak(&targets, &control);
+            if restless.is_empty() && weak.is_empty() {
                 break;
             }
-            let sent = self.bus.sync_write(Register::GoalPosition, &restless);
-            sent.map_err(|error| self.bus_error(error))?;
-            control = self.read_control()?;
+            for (register, values) in [
+                (Register::GoalPosition, restless),
+                (Register::TorqueLimit, weak),
+            ] {
+                let sent = self.bus.sync_write(register, &values);
+                sent.map_err(|error| self.bus_error(error))?;
+            }
+            control = self.read_control(self.tries())?;
         }
         self.judge_hold(&targets, &control)
     }
@@ -119,35 +139,54 @@ impl Arm {
         self.servos.iter().filter_map(restless).collect()
     }
 
+    /// Ids and torque limits of the joints that have their target and are still as weak as a release has made them.
+    fn weak(&self, targets: &Targets, control: &Controls) -> Vec<(u8, i32)> {
+        let weak = |servo: &Servo| {
+            let index = servo.motor.joint.index();
+            let (target, control) = (targets[index]?, control[index]?);
+            let limit = self.driving_limits(servo.motor.joint).1;
+            let settled = control.torque && control.goal == target;
+            (self.weakened && settled && control.torque_limit != limit)
+                .then_some((servo.motor.id, limit))
+        };
+        self.servos.iter().filter_map(weak).collect()
+    }
+
     /// Takes over the goals that were confirmed and names the joints that were not.
-    fn judge_hold(&mut self, targets: &Targets, control: &Controls) -> Result<JointVec, Error> {
-        let mut loose = Vec::new();
+    fn judge_hold(&mut self, targets: &Targets, control: &Controls) -> Result<Held, Error> {
+        let weak = self.weak(targets, control);
+        let (mut loose, mut limp) = (Vec::new(), Vec::new());
         for (servo, (target, control)) in self.servos.iter_mut().zip(targets.iter().zip(control)) {
             match (target, control) {
-                (Some(target), Some(control)) if control.torque && control.goal == *target => {
+                (_, Some(control)) if !control.torque => limp.push(servo.motor),
+                (Some(target), Some(control)) if control.goal == *target => {
                     servo.goal = *target;
+                    if weak.iter().any(|(id, _)| *id == servo.motor.id) {
+                        loose.push(servo.motor);
+                    }
                 }
                 _ => loose.push(servo.motor),
             }
         }
-        let limp = control
-            .iter()
-            .all(|control| control.is_some_and(|control| !control.torque));
+        self.armed &= limp.is_empty();
         if control.iter().all(Option::is_none) {
             self.armed = false;
             return Err(self.error(ErrorKind::NoResponse));
         }
-        if control.iter().flatten().any(|control| !control.torque) {
-            let was_armed = std::mem::take(&mut self.armed);
-            if limp && !was_armed {
-                return Ok(self.pose());
+        if !loose.is_empty() {
+            return Err(self.error(ErrorKind::HoldUnconfirmed(loose)));
+        }
+        self.weakened = false;
+        let (seen, goals) = (self.pose(), self.goal_pose());
+        let is_limp = |joint| limp.iter().any(|motor| motor.joint == joint);
+        let pose = JointVec::from_fn(|joint| {
+            if is_limp(joint) {
+                seen[joint]
+            } else {
+                goals[joint]
             }
-        }
-        if loose.is_empty() {
-            Ok(self.pose())
-        } else {
-            Err(self.error(ErrorKind::HoldUnconfirmed(loose)))
-        }
+        });
+        Ok(Held { pose, limp })
     }
 
     /// Reads all positions; what does not come through is counted in `misses`.
@@ -208,7 +247,7 @@ impl Arm {
     /// Looks for servos that have restarted: their torque is off, or on again with the limits of a servo that nobody
     /// has armed. They are not switched on again blindly: the arm may have sunk meanwhile.
     fn audit(&mut self) -> Result<(), Error> {
-        let control = self.read_control()?;
+        let control = self.read_control(self.tries())?;
         let lost: Vec<Motor> = Joint::ALL
             .iter()
             .filter(|joint| {
@@ -227,10 +266,8 @@ impl Arm {
     }
 
     /// Torque, goal and limits of each joint as its servo has them; `None` where no answer came.
-    fn read_control(&mut self) -> Result<Controls, Error> {
-        let read = self
-            .bus
-            .sync_read(Block::CONTROL, &self.ids(), self.tries());
+    pub(super) fn read_control(&mut self, tries: u32) -> Result<Controls, Error> {
+        let read = self.bus.sync_read(Block::CONTROL, &self.ids(), tries);
         let blocks = read.map_err(|error| self.bus_error(error))?;
         let mut controls = [None; JOINT_COUNT];
         for ((servo, block), control) in self.servos.iter_mut().zip(blocks).zip(&mut controls) {

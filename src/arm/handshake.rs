@@ -16,6 +16,13 @@ const PHASE_MULTI_TURN: i32 = 1 << 4;
 /// Counts by which a joint may stand outside its recorded range (2°): hard stops give a little.
 const RANGE_SLACK: i32 = 23;
 
+/// Who answered, and what is wrong with the others.
+#[derive(Debug, Default)]
+pub(super) struct RollCall {
+    present: Vec<u8>,
+    problems: Vec<Problem>,
+}
+
 impl Arm {
     /// The whole handshake.
     pub(super) fn meet(&mut self) -> Result<(), Error> {
@@ -30,9 +37,21 @@ impl Arm {
         self.inspect()
     }
 
-    /// Looks at every servo without changing anything, and takes note of what it is and where it stands.
-    pub(super) fn inspect(&mut self) -> Result<(), Error> {
-        let (present, mut problems) = self.roll_call()?;
+    /// Looks at every servo without changing anything.
+    fn inspect(&mut self) -> Result<(), Error> {
+        let mut roll = RollCall::default();
+        for motor in self.servos.each_ref().map(|servo| servo.motor) {
+            self.call(motor, &mut roll)?;
+        }
+        self.look(roll)
+    }
+
+    /// Takes note of what the servos that answered are and where they stand; all that is wrong with any of them.
+    pub(super) fn look(&mut self, roll: RollCall) -> Result<(), Error> {
+        let RollCall {
+            present,
+            mut problems,
+        } = roll;
         if present.is_empty()
             && problems
                 .iter()
@@ -85,7 +104,7 @@ impl Arm {
         }
     }
 
-    /// What speaks against switching torque on now, beyond what [`Arm::inspect`] finds. An overload is no reason:
+    /// What speaks against switching torque on now, beyond what [`Arm::look`] finds. An overload is no reason:
     /// switching torque on is how it is cleared.
     pub(super) fn fitness(&self) -> Result<(), Error> {
         let mut problems = Vec::new();
@@ -106,22 +125,17 @@ impl Arm {
         }
     }
 
-    /// Pings every servo: the ids that answer, and what is wrong with the others.
-    fn roll_call(&mut self) -> Result<(Vec<u8>, Vec<Problem>), Error> {
-        let motors: Vec<Motor> = self.servos.iter().map(|servo| servo.motor).collect();
-        let mut present = Vec::new();
-        let mut problems = Vec::new();
-        for motor in motors {
-            match self.bus.ping(motor.id) {
-                Ok(()) => present.push(motor.id),
-                Err(BusError::NoReply { garbled: true, .. }) => {
-                    problems.push(Problem::Garbled(motor));
-                }
-                Err(BusError::NoReply { .. }) => problems.push(Problem::Missing(motor)),
-                Err(error) => return Err(self.bus_error(error)),
+    /// Pings one servo.
+    pub(super) fn call(&mut self, motor: Motor, roll: &mut RollCall) -> Result<(), Error> {
+        match self.bus.ping(motor.id) {
+            Ok(()) => roll.present.push(motor.id),
+            Err(BusError::NoReply { garbled: true, .. }) => {
+                roll.problems.push(Problem::Garbled(motor));
             }
+            Err(BusError::NoReply { .. }) => roll.problems.push(Problem::Missing(motor)),
+            Err(error) => return Err(self.bus_error(error)),
         }
-        Ok((present, problems))
+        Ok(())
     }
 }
 
@@ -131,13 +145,19 @@ impl Servo {
         let fixed = |register| Block::IDENTITY.value(register, identity);
         let live = |register| Block::CONTROL.value(register, control);
         let fine = fixed(Register::Phase) & PHASE_FINE_SPEED != 0;
+        // Later on these hold what arming wrote.
+        let found = [Register::GoalVelocity, Register::Acceleration].map(live);
+        let [goal_velocity, acceleration] = match &self.identity {
+            met if met.speed_unit > 0 => [met.goal_velocity, met.acceleration],
+            _ => found,
+        };
         self.identity = Identity {
             max_torque: fixed(Register::MaxTorqueLimit),
             speed_unit: if fine { 1 } else { 50 },
             min_decivolts: fixed(Register::MinVoltageLimit),
             max_decivolts: fixed(Register::MaxVoltageLimit),
-            goal_velocity: live(Register::GoalVelocity),
-            acceleration: live(Register::Acceleration),
+            goal_velocity,
+            acceleration,
         };
         self.energised = live(Register::TorqueEnable) != 0;
         self.goal = live(Register::GoalPosition);

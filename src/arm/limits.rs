@@ -88,14 +88,14 @@ impl Limits {
     }
 
     /// The next goal on the way from `previous` to `goal`, `dt_s` seconds later: inside the ranges, no faster than the
-    /// limit. An arm that stands outside its range moves back into it, never further out. A joint whose goal is not a
-    /// number keeps `previous`; a time that is not a positive number moves nothing.
+    /// limit. An arm that stands outside its range and is sent elsewhere moves back into it, never further out; one that is
+    /// to hold stays where it is, because nobody asked it to move. A joint whose goal is not a number keeps `previous`; a time that is not a positive number moves nothing.
     #[must_use]
     pub fn step(&self, previous: JointVec, goal: JointVec, dt_s: f32) -> JointVec {
         let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
         JointVec::from_fn(|joint| {
             let from = previous[joint];
-            if !goal[joint].is_finite() {
+            if !goal[joint].is_finite() || goal[joint].to_bits() == from.to_bits() {
                 return from;
             }
             let target = goal[joint].clamp(self.lower[joint], self.upper[joint]);
@@ -170,6 +170,12 @@ mod tests {
         assert_eq!(pose[Joint::ShoulderPan], upper[Joint::ShoulderPan]);
         assert_eq!(pose[Joint::ShoulderLift], lower[Joint::ShoulderLift]);
         assert_eq!(pose[Joint::Gripper], 100.0);
+    }
+
+    #[test]
+    fn holding_outside_the_range_is_holding() {
+        let outside = JointVec([109.0, -99.5, 0.0, 0.0, 0.0, 103.0]);
+        assert_eq!(limits().step(outside, outside, 1.0), outside);
     }
 
     #[test]

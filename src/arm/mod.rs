@@ -12,6 +12,7 @@ mod drive;
 mod error;
 mod handshake;
 mod limits;
+mod lowering;
 pub mod packet;
 mod port;
 pub mod register;
@@ -20,10 +21,12 @@ mod servo;
 use std::time::Duration;
 
 pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
+pub use arming::TorqueStep;
 pub use calibration::{
     COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
     half_turn_homing_offset,
 };
+pub use drive::Held;
 pub use error::{Error, ErrorKind, Motor, Problem};
 pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
@@ -31,6 +34,7 @@ pub use servo::Telemetry;
 
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
+use arming::Change;
 use bus::{Bus, BusError};
 use servo::Servo;
 
@@ -94,6 +98,10 @@ pub struct Arm {
     servos: [Servo; JOINT_COUNT],
     /// Torque is on in all servos, and goals continue from where they are.
     armed: bool,
+    /// Torque is being switched on or off.
+    change: Option<Change>,
+    /// Torque limits were lowered and are to be raised again before the arm is said to hold.
+    weakened: bool,
     rejected: u64,
 }
 
@@ -113,6 +121,8 @@ impl Arm {
             servos: Joint::ALL.map(|joint| Servo::new(joint, calibration.motor(joint))),
             options,
             armed: false,
+            change: None,
+            weakened: false,
             rejected: 0,
         };
         arm.meet()?;
@@ -172,6 +182,13 @@ impl Arm {
     /// Consecutive reads for which each joint has now been silent; its last measured position stands in for so long.
     pub fn silence(&self) -> [u32; JOINT_COUNT] {
         std::array::from_fn(|index| self.servos[index].misses)
+    }
+
+    /// Waits on the arm's clock, for those who advance a change of torque without a loop of their own.
+    #[cfg(test)]
+    pub(crate) fn pause(&self, time: Duration) {
+        let clock = &self.options.clock;
+        clock.sleep_until(clock.now() + time);
     }
 
     fn ids(&self) -> [u8; JOINT_COUNT] {

@@ -32,7 +32,7 @@ pub struct Telemetry {
 pub(super) struct Identity {
     /// Permille; what `TorqueLimit` is set to at power-up.
     pub max_torque: i32,
-    /// Counts a second of one unit of `GoalVelocity`.
+    /// Counts a second of one unit of `GoalVelocity`; zero before the handshake.
     pub speed_unit: i32,
     pub min_decivolts: i32,
     pub max_decivolts: i32,
@@ -97,10 +97,12 @@ impl Servo {
         self.seen.map(|seen| seen.counts)
     }
 
-    /// The goal that keeps the servo where it is, counts: a joint that leans a little over the end of its range is not
-    /// asked for more than its range.
-    pub fn target(&self) -> Option<i32> {
-        self.position().map(|counts| self.within_range(counts))
+    /// The goal that keeps the servo where it is, counts, if that was seen since `since`: a joint that moves would be sent
+    /// back to an older position. A joint that leans a little over the end of its range is not asked for more than its
+    /// range.
+    pub fn target(&self, since: Duration) -> Option<i32> {
+        let seen = self.seen.filter(|seen| seen.at >= since)?;
+        Some(self.within_range(seen.counts))
     }
 
     /// `counts` brought into the calibrated range.

@@ -10,7 +10,7 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::cameras::view_of;
-use crate::runtime::core::{ArmOrder, Control, Inputs, Pace};
+use crate::runtime::core::{Control, Inputs, Pace};
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread};
@@ -20,6 +20,12 @@ use crate::scene::Props;
 
 /// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
 const POLICY_END_LIMIT: Duration = Duration::from_secs(5);
+
+/// How often a sleeping loop looks for a stop.
+const STOP_LOOK: Duration = Duration::from_millis(5);
+
+/// Commands taken in one tick; a flood of them must not hold the arm up.
+const COMMANDS: usize = 256;
 
 /// Puts the simulated scene back to its start.
 pub type ResetScene = Box<dyn FnMut() + Send>;
@@ -37,6 +43,8 @@ pub struct ControlThread {
     pub reset_scene: Option<ResetScene>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
+    /// Presses of the stop that the core has heard.
+    pub heard: u64,
     /// Reports made on behalf of a thread that could not be started.
     pub pending: Vec<PolicyReport>,
 }
@@ -51,16 +59,11 @@ impl ControlThread {
                 late_ticks: pacer.late_ticks(),
                 tick_p99: pacer.p99(),
             };
-            let (order, goes_on) = self.tick(began, pace);
-            if !goes_on {
+            if !self.tick(began, pace) {
                 break;
             }
-            let (now, period) = (self.clock.now(), self.control.period());
-            let deadline = match order {
-                ArmOrder::EnableTorque | ArmOrder::ReleaseTorque => pacer.excuse(now, period),
-                _ => pacer.next(began, now, period),
-            };
-            self.clock.sleep_until(deadline);
+            let deadline = pacer.next(began, self.clock.now(), self.control.period());
+            rest(&self.clock, &self.estop, self.heard, deadline);
         }
         if let Some(policy) = self.policy.take()
             && !policy.finish(POLICY_END_LIMIT)
@@ -70,12 +73,13 @@ impl ControlThread {
     }
 
     /// One control period; false when it was the last.
-    fn tick(&mut self, now: Duration, pace: Pace) -> (ArmOrder, bool) {
+    fn tick(&mut self, now: Duration, pace: Pace) -> bool {
+        // First of all, so that nothing below can hold a stop up.
+        self.heard = self.estop.presses();
         let inputs = Inputs {
             now,
-            // First of all, so that nothing below can hold a stop up.
-            estop_presses: self.estop.presses(),
-            commands: self.commands.try_iter().collect(),
+            estop_presses: self.heard,
+            commands: self.commands.try_iter().take(COMMANDS).collect(),
             arm: self.link.poll(now),
             policy: self.reports(),
             cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
@@ -95,7 +99,7 @@ impl ControlThread {
         let (commanded, period) = (self.control.commanded(), self.control.period());
         let settled = self.link.obey(outputs.arm, commanded, period, now);
         self.snapshot.set(self.control.settle(settled));
-        (outputs.arm, !outputs.shutdown)
+        !outputs.shutdown
     }
 
     fn reports(&mut self) -> Vec<PolicyReport> {
@@ -120,6 +124,13 @@ impl ControlThread {
     }
 }
 
+/// Sleeps until the next tick is due, or a stop is pressed: at five ticks a second the arm would go on for 12° meanwhile.
+fn rest(clock: &Clock, estop: &EStop, heard: u64, deadline: Duration) {
+    while estop.presses() == heard && clock.now() < deadline {
+        clock.sleep_until(deadline.min(clock.now() + STOP_LOOK));
+    }
+}
+
 /// Starts the thread.
 ///
 /// # Errors
@@ -128,4 +139,22 @@ pub fn spawn(control: ControlThread) -> std::io::Result<thread::JoinHandle<()>> 
     thread::Builder::new()
         .name("control".to_owned())
         .spawn(move || control.run())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_press_wakes_the_loop() {
+        let (clock, estop) = (Clock::virtual_at_zero(), EStop::default());
+        let period = Duration::from_millis(200);
+        rest(&clock, &estop, 0, period);
+        assert_eq!(clock.now(), period);
+        estop.press();
+        rest(&clock, &estop, 0, period * 2);
+        assert_eq!(clock.now(), period, "not slept at all");
+        rest(&clock, &estop, 1, period * 2);
+        assert_eq!(clock.now(), period * 2);
+    }
 }

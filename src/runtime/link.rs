@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
-use crate::arm::{self, Arm, ErrorKind};
+use crate::arm::{self, Arm, ErrorKind, TorqueStep};
 use crate::joint::JointVec;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
 
@@ -101,9 +101,19 @@ impl Link {
                 let step = arm.limits().step(commanded, goal, period.as_secs_f32());
                 arm.send_action(step).map(Settled::Sent)
             }
-            ArmOrder::Freeze => arm.hold().map(Settled::Frozen),
-            ArmOrder::EnableTorque => arm.enable_torque().map(Settled::Armed),
-            ArmOrder::ReleaseTorque => arm.release_torque().map(|()| Settled::Released),
+            ArmOrder::Freeze => arm.hold().map(|held| Settled::Frozen {
+                pose: held.pose,
+                limp: held.limp.iter().map(ToString::to_string).collect(),
+            }),
+            ArmOrder::EnableTorque => {
+                arm.begin_arming();
+                arm.advance_torque().map(step)
+            }
+            ArmOrder::ReleaseTorque => {
+                arm.begin_release();
+                arm.advance_torque().map(step)
+            }
+            ArmOrder::Advance => arm.advance_torque().map(step),
             ArmOrder::Disconnect => {
                 self.lose(now);
                 return Settled::Nothing;
@@ -154,6 +164,14 @@ impl Link {
         let until = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.state = State::Waiting { why, until };
+    }
+}
+
+fn step(step: TorqueStep) -> Settled {
+    match step {
+        TorqueStep::Going(share) => Settled::Going(share),
+        TorqueStep::Armed(pose) => Settled::Armed(pose),
+        TorqueStep::Released => Settled::Released,
     }
 }
 

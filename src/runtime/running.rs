@@ -120,6 +120,7 @@ impl Runtime {
             reset_scene: setup.reset_scene,
             seat,
             policy: None,
+            heard: 0,
             pending: vec![],
         })?;
         Ok(Self {

@@ -221,6 +221,10 @@ pub struct Snapshot {
     /// Name of the rig or port.
     pub arm: String,
     pub connection: Connection,
+    /// Torque is being switched on, joint by joint: the share that is done, 0 to 1. A stop breaks it off.
+    pub arming: Option<f32>,
+    /// The arm is being let down before torque goes off: the share that is done, 0 to 1. A stop breaks it off.
+    pub releasing: Option<f32>,
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,

@@ -1,9 +1,11 @@
 //! The operator's commands, seen in the snapshot after the next tick.
 
 use smolpilot::joint::{Joint, JointVec};
-use smolpilot::runtime::{Aggregate, Command, Knob, Mode, RtcKnobs, Scheduling, Snapshot};
+use smolpilot::runtime::{
+    Aggregate, Command, FaultKind, Knob, Mode, RtcKnobs, Scheduling, Snapshot,
+};
 
-use crate::stand::{Stand, armed};
+use crate::stand::{Stand, armed, connected};
 
 const FAR: JointVec = JointVec([60.0, -48.0, 48.0, 48.0, 0.0, 20.0]);
 
@@ -31,6 +33,38 @@ fn stop_freezes_the_arm_and_the_bus_confirms_it() {
     stand.until("moving", |seen| {
         seen.measured[Joint::ShoulderPan] > frozen + 5.0
     });
+}
+
+#[test]
+fn a_stop_in_the_middle_of_arming_leaves_the_rest_limp() {
+    let stand = Stand::at_rest(FAR);
+    let rest = stand.arm.pose();
+    let torques = |stand: &Stand| Joint::ALL.map(|joint| stand.arm.torque(joint));
+    stand.until("connected", connected);
+    stand.tell(Command::EnableTorque);
+    stand.until("half way", |seen| {
+        seen.arming.is_some_and(|share| share > 0.3)
+    });
+    stand.tell(Command::Set(Knob::NumSteps(5)));
+    let seen = stand.until("turned", |seen| seen.knobs.num_steps == 5);
+    assert!(seen.arming.is_some(), "the loop goes on meanwhile");
+    stand.runtime.estop.press();
+    let confirmed = |seen: &Snapshot| seen.stopped.as_ref().is_some_and(|stop| stop.acknowledged);
+    let seen = stand.until("stopped", confirmed);
+    assert!(!armed(&seen) && seen.arming.is_none());
+    let held = torques(&stand);
+    assert!(held[0] && !held[5], "{held:?}");
+    stand.until_fault(FaultKind::Arming);
+    stand.after(10);
+    assert_eq!(
+        torques(&stand),
+        held,
+        "nothing comes on, nothing is dropped"
+    );
+    stand.tell(Command::Resume);
+    stand.tell(Command::EnableTorque);
+    stand.until("armed", armed);
+    assert!(stand.arm.pose().max_abs_diff(rest) < 2.0, "it jumped");
 }
 
 #[test]

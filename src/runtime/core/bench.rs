@@ -43,6 +43,11 @@ pub struct Bench {
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
     pub torque: bool,
+    /// Ticks that a change of torque takes, and those still to go.
+    pub torque_ticks: u32,
+    under_way: Option<(bool, u32)>,
+    /// What a stop finds limp.
+    pub limp: Vec<String>,
     pub presses: u64,
     pub cameras: Vec<CameraView>,
     /// What was ordered, asked and shown.
@@ -91,6 +96,9 @@ impl Bench {
             absent: false,
             alarms: vec![],
             torque: false,
+            torque_ticks: 0,
+            under_way: None,
+            limp: vec![],
             presses: 0,
             cameras: vec![],
             order: ArmOrder::Nothing,
@@ -268,6 +276,23 @@ impl Bench {
         self.report(self.latency, event);
     }
 
+    fn change_torque(&mut self, on: bool, left: u32) -> Settled {
+        self.under_way = None;
+        if let Some(failure) = self.failure() {
+            return Settled::Failed(failure);
+        }
+        if left > 0 {
+            self.under_way = Some((on, left));
+            return Settled::Going(1.0 - left as f32 / self.torque_ticks as f32);
+        }
+        self.torque = on;
+        if on {
+            Settled::Armed(self.pose)
+        } else {
+            Settled::Released
+        }
+    }
+
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
@@ -275,17 +300,18 @@ impl Bench {
                 self.pose = goal;
                 Settled::Sent(goal)
             }
-            ArmOrder::Freeze => self
-                .failure()
-                .map_or(Settled::Frozen(self.pose), Settled::Failed),
-            ArmOrder::EnableTorque => {
-                self.torque = true;
-                Settled::Armed(self.pose)
+            ArmOrder::Freeze => {
+                self.under_way = None;
+                let (pose, limp) = (self.pose, self.limp.clone());
+                self.failure()
+                    .map_or(Settled::Frozen { pose, limp }, Settled::Failed)
             }
-            ArmOrder::ReleaseTorque => {
-                self.torque = false;
-                Settled::Released
-            }
+            ArmOrder::EnableTorque => self.change_torque(true, self.torque_ticks),
+            ArmOrder::ReleaseTorque => self.change_torque(false, self.torque_ticks),
+            ArmOrder::Advance => match self.under_way {
+                Some((on, left)) => self.change_torque(on, left - 1),
+                None => panic!("nothing was begun"),
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::joint::Joint;
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
-use crate::runtime::core::{Control, Outputs, Wanted};
+use crate::runtime::core::{BUTTON, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
 use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped};
@@ -12,12 +12,14 @@ use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped};
 const CHUNK_SIZE_UNKNOWN: usize = 50;
 
 impl Control {
-    /// Latches the stop when the emergency stop was pressed since the last tick.
-    pub(super) fn read_estop(&mut self, presses: u64) {
-        if presses != self.presses {
+    /// Latches the stop when the emergency stop was pressed since the last tick; whether it was.
+    pub(super) fn read_estop(&mut self, presses: u64) -> bool {
+        let pressed = presses != self.presses;
+        if pressed {
             self.presses = presses;
-            self.stop("the stop button");
+            self.stop(BUTTON);
         }
+        pressed
     }
 
     /// Applies one command.
@@ -32,7 +34,12 @@ impl Control {
             Command::EnableTorque => self.want_torque(),
             Command::ReleaseTorque => {
                 self.enter(Mode::Hold);
-                self.arm.wants = Wanted::Release;
+                let releasing = matches!(self.arm.change, Some((Wanted::Release, _)));
+                self.arm.wants = if releasing {
+                    Wanted::Nothing
+                } else {
+                    Wanted::Release
+                };
             }
             Command::LoadPolicy(source) => {
                 let stats = None;
@@ -60,6 +67,11 @@ impl Control {
             }
             Command::Shutdown => {
                 self.enter(Mode::Hold);
+                self.arm.wants = Wanted::Nothing;
+                if self.arm.change.is_some() {
+                    // An arm on its way down would stay as weak as it is now.
+                    self.stop("the end of the program");
+                }
                 outputs.shutdown = true;
             }
         }
@@ -69,8 +81,13 @@ impl Control {
         if self.stopped.is_some() || mode == self.mode {
             return;
         }
-        let arming = self.arm.wants == Wanted::Torque;
-        if mode == Mode::Hold || self.arm.armed || arming {
+        // What is wanted now outranks what is under way, and either outranks how the arm is.
+        let can_drive = match (self.arm.wants, self.arm.change) {
+            (Wanted::Torque, _) | (Wanted::Nothing, Some((Wanted::Torque, _))) => true,
+            (Wanted::Nothing, None) => self.arm.armed,
+            _ => false,
+        };
+        if mode == Mode::Hold || can_drive {
             self.enter(mode);
         } else {
             self.faults.flash(
@@ -78,7 +95,9 @@ impl Control {
                 FaultKind::Arming,
                 "mode",
                 words(
-                    format!("{mode} was asked for, but the servos of the arm are limp"),
+                    format!(
+                        "{mode} was asked for, but the servos of the arm are limp, or about to be"
+                    ),
                     "Switch the torque on first; the arm then holds the pose it is in.",
                 ),
             );
@@ -94,11 +113,16 @@ impl Control {
         }
     }
 
-    /// Latches the stop: goal = present position, confirmed by reading back.
+    /// Latches the stop: goal = present position, confirmed by reading back. Breaks off what torque was about to do. A stop
+    /// upon a stop is done and confirmed once more.
     pub(super) fn stop(&mut self, by: &str) {
         self.enter(Mode::Hold);
         self.arm.wants = Wanted::Nothing;
-        if self.stopped.is_none() {
+        self.arm.change = None;
+        self.stop_tick = self.tick;
+        if let Some(stopped) = &mut self.stopped {
+            stopped.acknowledged = false;
+        } else {
             self.reset();
             self.stopped = Some(Stopped {
                 by: by.to_owned(),
@@ -114,7 +138,7 @@ impl Control {
         let reached = matches!(self.arm.connection, Connection::Connected { .. });
         let released = self
             .stopped
-            .take_if(|stop| stop.since < self.now && (stop.acknowledged || !reached));
+            .take_if(|stop| self.stop_tick < self.tick && (stop.acknowledged || !reached));
         self.sample.changed |= released.is_some();
     }
 
@@ -134,7 +158,11 @@ impl Control {
 
     fn want_torque(&mut self) {
         if matches!(self.arm.connection, Connection::Connected { .. }) {
-            if !self.arm.armed {
+            let needed = match self.arm.change {
+                Some((change, _)) => change == Wanted::Release,
+                None => !self.arm.armed,
+            };
+            if needed {
                 self.arm.wants = Wanted::Torque;
             }
         } else {

@@ -16,6 +16,8 @@ mod curves;
 mod mishaps;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod torque;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +42,9 @@ use crate::scene::Props;
 
 /// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
 pub const LOST_AFTER: u32 = 3;
+
+/// Who has stopped the arm when the emergency stop was pressed.
+const BUTTON: &str = "the stop button";
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
@@ -133,9 +138,12 @@ pub enum ArmOrder {
     Send(Action),
     /// Goal = present position, read back.
     Freeze,
-    /// The arming sequence.
+    /// Begin to switch torque on from the present pose.
     EnableTorque,
+    /// Begin to let the arm down and to switch torque off.
     ReleaseTorque,
+    /// Go on with the change of torque that was begun.
+    Advance,
     /// Give the connection up; only a full handshake brings it back.
     Disconnect,
 }
@@ -159,8 +167,13 @@ pub enum Settled {
     Nothing,
     /// What was sent after the limits.
     Sent(Action),
-    /// Every goal was read back as this pose.
-    Frozen(JointVec),
+    /// Every joint with torque was read back to hold this pose; the limp ones by name.
+    Frozen {
+        pose: JointVec,
+        limp: Vec<String>,
+    },
+    /// A change of torque is under way: the share that is done, 0 to 1.
+    Going(f32),
     /// The servos hold this pose.
     Armed(JointVec),
     Released,
@@ -185,6 +198,8 @@ struct ArmWatch {
     gone: bool,
     /// What the operator wants next.
     wants: Wanted,
+    /// The change of torque that is under way (never `Nothing`), and the share that is done.
+    change: Option<(Wanted, f32)>,
 }
 
 /// A change of torque that the operator asked for.
@@ -214,6 +229,8 @@ pub struct Control {
     mode: Mode,
     stopped: Option<Stopped>,
     presses: u64,
+    /// The tick of the last stop, latched or repeated.
+    stop_tick: Tick,
     generation: u64,
     /// As the operator set them, and as they apply to the loaded policy.
     wanted: Knobs,
@@ -311,9 +328,13 @@ impl Control {
         if let Some(load) = self.policy_at_start.take() {
             outputs.start = Some(self.supervisor.choose(load));
         }
-        self.read_estop(inputs.estop_presses);
+        let pressed = self.read_estop(inputs.estop_presses);
         for command in inputs.commands {
             self.apply(command, &mut outputs);
+        }
+        if pressed {
+            // Nobody knows which came first, a press or what was asked for in the same tick: the press wins.
+            self.stop(BUTTON);
         }
         self.sense(inputs.arm);
         for report in inputs.policy {
@@ -336,14 +357,12 @@ impl Control {
                 self.arm.max_step = self.arm.max_step.max(step);
                 self.arm.commanded = action;
             }
-            Settled::Frozen(pose) => {
-                self.arm.commanded = pose;
-                if let Some(stopped) = &mut self.stopped {
-                    stopped.acknowledged = true;
-                }
+            Settled::Frozen { pose, limp } => self.frozen(pose, &limp),
+            Settled::Going(share) => {
+                self.arm.change = self.arm.change.map(|(change, _)| (change, share));
             }
             Settled::Armed(pose) => self.armed(pose),
-            Settled::Released => self.arm.armed = false,
+            Settled::Released => self.released(),
             Settled::Failed(failure) => self.order_failed(failure),
         }
         self.count_failures();
@@ -360,15 +379,8 @@ impl Control {
         if std::mem::take(&mut self.arm.gone) {
             return ArmOrder::Disconnect;
         }
-        // Asked for after the stop, which had dropped what was wanted before.
-        if wants == Wanted::Release {
-            return ArmOrder::ReleaseTorque;
-        }
-        if self.stopped.as_ref().is_some_and(|stop| !stop.acknowledged) {
-            return ArmOrder::Freeze;
-        }
-        if wants == Wanted::Torque {
-            return ArmOrder::EnableTorque;
+        if let Some(order) = self.torque_or_stop(wants) {
+            return order;
         }
         let may_send = torque && self.arm.armed && self.arm.failed.is_none();
         if !may_send || self.stopped.is_some() {
@@ -379,6 +391,27 @@ impl Control {
             Mode::Jog => self.jog,
             Mode::Policy => self.next_action(),
         })
+    }
+
+    /// The order of a change of torque or of a stop that is not confirmed yet. A stop has dropped what was wanted before and
+    /// broken off what was under way: a release that is there was asked for after it.
+    fn torque_or_stop(&mut self, wants: Wanted) -> Option<ArmOrder> {
+        let stopping = self.stopped.as_ref().is_some_and(|stop| !stop.acknowledged);
+        match (wants, self.arm.change) {
+            (Wanted::Release, _) => {
+                self.arm.change = Some((wants, 0.0));
+                Some(ArmOrder::ReleaseTorque)
+            }
+            (Wanted::Torque, _) if !stopping => {
+                self.arm.armed = false;
+                self.arm.change = Some((wants, 0.0));
+                Some(ArmOrder::EnableTorque)
+            }
+            (_, Some((Wanted::Release, _))) => Some(ArmOrder::Advance),
+            _ if stopping => Some(ArmOrder::Freeze),
+            (_, Some(_)) => Some(ArmOrder::Advance),
+            (_, None) => None,
+        }
     }
 
     /// Drops every plan and every answer that is still on its way.

@@ -7,7 +7,7 @@ use crate::joint::{JOINT_COUNT, JointVec};
 use crate::policy::{Noise, PolicySpec, PredictOptions, Refusal};
 use crate::runtime::binding::observation;
 use crate::runtime::bound::Bound;
-use crate::runtime::core::{Control, Outputs};
+use crate::runtime::core::{Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::Measured;
 use crate::runtime::queue::planned_from_chunk;
@@ -100,6 +100,8 @@ impl Control {
     pub(super) fn ask(&mut self) -> Option<ChunkRequest> {
         let drives = self.mode == Mode::Policy && self.stopped.is_none();
         let sees = self.stale_camera.is_none() && self.arm.failed.is_none();
+        // A plan from before the arm can follow it would be old by then.
+        let drives = drives && self.arm.change.is_none() && self.arm.wants == Wanted::Nothing;
         if !drives || !sees || self.supervisor.free().is_none() {
             return None;
         }

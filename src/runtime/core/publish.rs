@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::runtime::bound::Bound;
-use crate::runtime::core::{ArmOrder, Control};
+use crate::runtime::core::{ArmOrder, Control, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::{
     Delay, FaultKind, Mode, PolicyStatus, QueueView, Sample, Scheduling, Snapshot,
@@ -45,6 +45,8 @@ impl Control {
             stopped: self.stopped.clone(),
             arm: self.name.clone(),
             connection: self.arm.connection.clone(),
+            arming: self.share_of(Wanted::Torque),
+            releasing: self.share_of(Wanted::Release),
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,
@@ -81,6 +83,14 @@ impl Control {
             max_step: self.arm.max_step,
             props: Arc::clone(&self.props),
         }
+    }
+
+    fn share_of(&self, change: Wanted) -> Option<f32> {
+        let under_way = self
+            .arm
+            .change
+            .filter(|(under_way, _)| *under_way == change);
+        under_way.map(|(_, share)| share)
     }
 
     fn record(&mut self) {

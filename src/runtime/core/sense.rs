@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::joint::JointVec;
+use crate::joint::{JOINT_COUNT, JointVec};
 use crate::runtime::binding::{camera_of, guess};
 use crate::runtime::cameras::FRESH;
 use crate::runtime::core::{
     ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, LateWatch, Pace,
+    Wanted,
 };
 use crate::runtime::fault_book::{Words, words};
 use crate::runtime::{CameraStatus, CameraView, Connection, FaultKind, Mode, ViewBinding};
@@ -88,6 +89,7 @@ impl Control {
     fn disconnected(&mut self, connection: Connection) {
         self.arm.connection = connection;
         self.arm.armed = false;
+        self.arm.change = None;
         self.arm.gone = false;
         self.arm.failures = 0;
         self.enter(Mode::Hold);
@@ -96,18 +98,46 @@ impl Control {
     /// Torque came on, holding `pose`.
     pub(super) fn armed(&mut self, pose: JointVec) {
         self.arm.armed = true;
+        self.arm.change = None;
         self.arm.commanded = pose;
         self.jog = pose;
         self.arm.connection = Connection::Connected { torque: true };
         self.faults.clear(FaultKind::Arming);
     }
 
+    /// Torque went off as it was told to.
+    pub(super) fn released(&mut self) {
+        self.arm.armed = false;
+        self.arm.change = None;
+        self.arm.connection = Connection::Connected { torque: false };
+        self.enter(Mode::Hold);
+        self.faults.clear(FaultKind::Arming);
+    }
+
+    /// The joints with torque hold `pose`; what else there is must be said, because a stop is trusted.
+    pub(super) fn frozen(&mut self, pose: JointVec, limp: &[String]) {
+        self.arm.commanded = pose;
+        if let Some(stopped) = &mut self.stopped {
+            stopped.acknowledged = true;
+        }
+        if !limp.is_empty() && limp.len() < JOINT_COUNT {
+            let what = format!(
+                "the stop holds the joints that have torque; limp, and held by nothing: {}",
+                limp.join(", ")
+            );
+            let remedy = "Support the arm. Then resume, and switch the torque on or release it.";
+            let kind = FaultKind::Arming;
+            self.faults
+                .raise(self.now, kind, "stop", words(what, remedy));
+        }
+    }
+
     /// The arm did not take its order.
     pub(super) fn order_failed(&mut self, failure: ArmFailure) {
-        let did = match self.ordered {
-            ArmOrder::EnableTorque => "the torque was not switched on",
-            ArmOrder::ReleaseTorque => "the torque may still be on",
-            _ => {
+        let did = match self.arm.change.take() {
+            Some((Wanted::Torque, _)) => "the torque was not switched on",
+            Some((Wanted::Release, _)) => "the torque may still be on",
+            Some((Wanted::Nothing, _)) | None => {
                 self.arm.failed = Some(failure);
                 return;
             }

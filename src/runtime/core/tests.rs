@@ -130,7 +130,12 @@ fn a_stop_that_the_bus_did_not_confirm_is_tried_again_and_not_released() {
     );
     bench.presses = 5;
     bench.tick(vec![Command::Resume]);
-    assert_eq!(bench.seen.stopped, None, "it was confirmed before");
+    assert!(
+        bench.seen.stopped.is_some(),
+        "a press wins over a release in the same tick"
+    );
+    bench.tick(vec![Command::Resume]);
+    assert_eq!(bench.seen.stopped, None);
 }
 
 #[test]

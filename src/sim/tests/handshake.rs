@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{connect, kind, rig};
+use super::{connect, enable, kind, rig};
 use crate::arm::{ErrorKind, Problem};
 use crate::sim::{Fault, SimArm};
 
@@ -119,7 +119,7 @@ fn a_hot_servo_is_not_switched_on() {
     let rig = rig();
     rig.inject(Fault::Temperature(6, 66.0));
     let mut arm = connect(&rig).unwrap();
-    let unfit = kind(arm.enable_torque());
+    let unfit = kind(enable(&mut arm));
     assert!(
         matches!(&unfit, ErrorKind::Unfit(problems) if matches!(problems[..], [Problem::Hot { celsius: 66, .. }])),
         "{unfit}"

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::{IDS, armed, bus, next, rig, tick};
+use super::{IDS, armed, bus, enable, next, rig, tick};
 use crate::arm::bus::{Bus, BusError, TRIES};
 use crate::arm::register::{Block, Register};
 use crate::arm::{ErrorKind, half_turn_homing_offset};
@@ -162,7 +162,7 @@ fn whatever_the_line_does_a_state_is_true_or_an_error() {
         }
         if !arm.torque_enabled() {
             rig.heal();
-            arm.enable_torque().unwrap();
+            enable(&mut arm).unwrap();
         }
     }
     assert!(errors < 100, "{errors} of 3000 reads failed");

@@ -4,12 +4,14 @@
 mod driver;
 mod handshake;
 mod line;
+mod torque;
 
 use std::time::Duration;
 
 use crate::arm::bus::{Bus, REPLY_TIMEOUT};
-use crate::arm::{Arm, Error, ErrorKind, Options};
+use crate::arm::{Arm, Error, ErrorKind, Options, TorqueStep};
 use crate::clock::Clock;
+use crate::joint::JointVec;
 use crate::sim::{Distortion, Fault, SimArm};
 
 const IDS: [u8; 6] = [1, 2, 3, 4, 5, 6];
@@ -34,8 +36,33 @@ fn connect(rig: &SimArm) -> Result<Arm, Error> {
 fn armed() -> (SimArm, Arm) {
     let rig = rig();
     let mut arm = connect(&rig).unwrap();
-    arm.enable_torque().unwrap();
+    enable(&mut arm).unwrap();
     (rig, arm)
+}
+
+/// Advances a change of torque every few milliseconds until it is over.
+fn advance(arm: &mut Arm) -> Result<TorqueStep, Error> {
+    loop {
+        match arm.advance_torque()? {
+            TorqueStep::Going(_) => arm.pause(Duration::from_millis(10)),
+            over => return Ok(over),
+        }
+    }
+}
+
+/// Arms it; the pose that it holds.
+fn enable(arm: &mut Arm) -> Result<JointVec, Error> {
+    arm.begin_arming();
+    match advance(arm)? {
+        TorqueStep::Armed(pose) => Ok(pose),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn release(arm: &mut Arm) -> Result<(), Error> {
+    arm.begin_release();
+    assert_eq!(advance(arm)?, TorqueStep::Released);
+    Ok(())
 }
 
 fn bus(rig: &SimArm) -> Bus {
