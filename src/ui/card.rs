@@ -40,6 +40,10 @@ pub fn card_ui<R>(ui: &mut Ui, edge: Color32, add: impl FnOnce(&mut Ui) -> R) ->
         })
         .show(ui, |ui| {
             ui.set_width(ui.available_width());
+            // A button has the card's own fill; on a card it must stand out from it.
+            let button = &mut ui.visuals_mut().widgets.inactive;
+            button.weak_bg_fill = tokens.hovered;
+            button.bg_stroke.color = tokens.faint;
             add(ui)
         });
     let rect = response.response.rect;

@@ -1,6 +1,6 @@
 //! Every knob, live: when the policy is asked, how much of a chunk is used, how chunks meet, and at what rate.
 
-use egui::{Align, Checkbox, ComboBox, Layout, RichText, Ui, Vec2};
+use egui::{Align, Checkbox, ComboBox, Layout, RichText, Sense, Stroke, Ui, Vec2};
 
 use crate::policy::RtcSchedule;
 use crate::runtime::{Aggregate, Command, Knob, Knobs, RtcKnobs, Scheduling, Snapshot};
@@ -46,15 +46,21 @@ pub fn knob_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
     scheduling_ui(ui, &mut rows);
     threshold_ui(ui, &mut rows);
     chunk_ui(ui, &mut rows);
-    ui.add_space(4.0);
-    heading_ui(ui, "MERGE", |_| {});
+    separator_ui(ui);
     merge_ui(ui, &mut rows);
     if rows.knobs.scheduling == Scheduling::Rtc {
         rtc_ui(ui, &mut rows);
     }
-    ui.add_space(4.0);
-    heading_ui(ui, "RATE", |_| {});
+    separator_ui(ui);
     rate_ui(ui, &mut rows);
+}
+
+/// A hairline between groups of knobs; a heading would push the last knobs out of a small window.
+fn separator_ui(ui: &mut Ui) {
+    let size = Vec2::new(ui.available_width(), 7.0);
+    let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
+    let stroke = Stroke::new(1.0, theme::tokens(ui).line);
+    ui.painter().hline(rect.x_range(), rect.center().y, stroke);
 }
 
 fn scheduling_ui(ui: &mut Ui, rows: &mut Rows<'_>) {

@@ -47,6 +47,9 @@ fn word(status: &PolicyStatus) -> &'static str {
         PolicyStatus::Ready { busy: true } => "thinking",
         PolicyStatus::Ready { busy: false } => "ready",
         PolicyStatus::Refused { .. } => "refused",
+        PolicyStatus::Failed {
+            restarting: true, ..
+        } => "restarting",
         PolicyStatus::Failed { .. } => "failed",
     }
 }

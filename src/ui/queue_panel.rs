@@ -16,6 +16,8 @@ use crate::ui::words;
 const LEGEND_WIDTH: f32 = 330.0;
 /// Farther than any time axis reaches, seconds.
 const AHEAD: f32 = 60.0;
+/// Height of a label in the plot with the line under it, points.
+const LABEL_HEIGHT: f32 = 17.0;
 /// Room for the labels of the time axis, points.
 const SECONDS_HEIGHT: f32 = 12.0;
 
@@ -235,13 +237,16 @@ fn thresholds(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot) {
         chart.dashed(line.into_iter(), stroke, 2.0);
     }
     if let Some(bound) = snapshot.queue.g_min_p95.filter(|bound| *bound <= 1.0) {
-        let place = Pos2::new(chart.rect.right() - 5.0, chart.y(bound * chunk) + 1.0);
-        chart.text(
-            place,
-            Align2::RIGHT_TOP,
-            format!("g_min {bound:.2}"),
-            tokens.text,
-        );
+        let (x, y) = (chart.rect.right() - 5.0, chart.y(bound * chunk));
+        // Above its line, as that of g, but for the case that g runs through there.
+        let is_crowded = (0.0..LABEL_HEIGHT).contains(&(y - chart.y(g_now)));
+        let (align, shift) = if is_crowded {
+            (Align2::RIGHT_TOP, 1.0)
+        } else {
+            (Align2::RIGHT_BOTTOM, -1.0)
+        };
+        let label = format!("g_min {bound:.2}");
+        chart.text(Pos2::new(x, y + shift), align, label, tokens.text);
     }
 }
 

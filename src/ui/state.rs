@@ -44,7 +44,7 @@ impl State {
             let proof = if stopped.acknowledged {
                 "confirmed"
             } else {
-                "NOT YET CONFIRMED"
+                "NOT CONFIRMED"
             };
             let ago = words::seconds(snapshot.now.saturating_sub(stopped.since));
             return Self::new(
@@ -88,12 +88,12 @@ impl State {
     fn of_policy(snapshot: &Snapshot) -> Self {
         match &snapshot.policy {
             PolicyStatus::Failed { why, restarting } => {
-                let next = if *restarting {
-                    "restarting, the arm holds"
+                let headline = if *restarting {
+                    "Policy restarts"
                 } else {
-                    "the arm holds"
+                    "Policy failed"
                 };
-                return Self::new("Policy failed", format!("{why} · {next}"), Tone::Fault);
+                return Self::new(headline, format!("the arm holds · {why}"), Tone::Fault);
             }
             PolicyStatus::Ready { .. } => {}
             _ => {
@@ -105,11 +105,12 @@ impl State {
                 && is_bound(snapshot, &camera.name)
         });
         if let Some(camera) = blind {
-            return Self::new(
-                "Paused",
-                format!("camera {} is not fresh, the arm holds", camera.name),
-                Tone::Fault,
-            );
+            let how = match camera.status {
+                CameraStatus::Lost(_) => "lost",
+                _ => "not fresh",
+            };
+            let detail = format!("camera {} is {how}, the arm holds", camera.name);
+            return Self::new("Paused", detail, Tone::Fault);
         }
         if let Some(since) = snapshot.queue.starved_since {
             let dry = snapshot.now.saturating_sub(since);
@@ -148,7 +149,7 @@ fn fresh_detail(snapshot: &Snapshot) -> String {
         words::span(left)
     );
     if snapshot.queue.no_g_keeps_fresh {
-        detail.push_str(" · no g keeps the plan fresh; the arm holds between chunks");
+        detail.push_str(" · no g keeps the plan fresh");
     }
     detail
 }

@@ -349,12 +349,13 @@ mod tests {
         let ctx = egui::Context::default();
         install(&ctx);
         let mut widths = Vec::new();
-        let _ = ctx.run_ui(egui::RawInput::default(), |ui| {
+        let output = ctx.run_ui(egui::RawInput::default(), |ui| {
             for font in [font(BODY), figures(BODY)] {
                 let width = |digit| ui.fonts_mut(|fonts| fonts.glyph_width(&font, digit));
                 widths.push(('0'..='9').map(width).collect::<Vec<f32>>());
             }
         });
+        drop(output);
         assert_eq!(widths.len(), 2);
         for of_one_face in widths {
             assert!(of_one_face.iter().all(|width| *width == of_one_face[0]));

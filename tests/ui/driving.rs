@@ -95,7 +95,7 @@ fn a_stop_that_the_servos_have_not_confirmed_says_so() {
     if let Some(stopped) = &mut snapshot.stopped {
         stopped.acknowledged = false;
     }
-    assert!(Rig::new(snapshot).shows("NOT YET CONFIRMED"));
+    assert!(Rig::new(snapshot).shows("NOT CONFIRMED"));
 }
 
 #[test]
