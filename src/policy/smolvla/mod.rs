@@ -141,6 +141,11 @@ impl SmolVla {
             device: weights.device().clone(),
             parameters: weights.elements_read(),
         };
+        // Uploads are queued: only now it shows whether the device had room for them.
+        device.sync().map_err(|error| NetworkError::Device {
+            stage: "the upload of the weights".into(),
+            reason: error.to_string(),
+        })?;
         progress(1.0);
         Ok(network)
     }
