@@ -1,7 +1,6 @@
 //! The desktop window: shows the newest snapshot, passes commands on without waiting, and stops the arm before anything else.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use crossbeam_channel::{Sender, TrySendError};
@@ -10,9 +9,6 @@ use eframe::egui::{self, Context, ViewportBuilder};
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
 use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
-
-/// How often a hidden window looks at its log lines.
-const HIDDEN_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the window is connected to.
 pub struct WindowSetup {
@@ -148,9 +144,9 @@ impl eframe::App for Window {
                 self.draft.push_log(line);
             }
         }
-        let is_hidden = ctx.input(|input| input.viewport().visible() == Some(false));
-        if is_hidden {
-            ctx.request_repaint_after(HIDDEN_PAUSE);
+        // Hidden, `ui` is not called: only this goes on, and the runtime on its own threads.
+        if let Some(pause) = ctx.input(|input| ui::hidden_pause(input.viewport())) {
+            ctx.request_repaint_after(pause);
         }
     }
 
@@ -160,7 +156,9 @@ impl eframe::App for Window {
         let now = ui.input(|input| input.time);
         self.send(now);
         self.keep_preferences(ui.ctx());
-        let pause = ui::pause(&self.snapshot, self.draft.preferences.frame_rate);
+        let is_emulated = self.scene.as_ref().is_some_and(SceneTexture::is_emulated);
+        let most = ui::bounded_rate(self.draft.preferences.frame_rate, is_emulated);
+        let pause = ui::pause(&self.snapshot, most);
         ui.ctx().request_repaint_after(pause);
     }
 

@@ -144,7 +144,11 @@ fn locate(
             fraction: Some(fraction),
         });
     };
-    let fetched = hub.checkpoint(&id, &mut told).map_err(refusal)?;
+    let fetched = hub.checkpoint(&id, &mut told).map_err(|err| {
+        refusal(format!(
+            "there is no directory `{source}` here, and as a name on the hub: {err}"
+        ))
+    })?;
     Ok((id.to_string(), fetched))
 }
 

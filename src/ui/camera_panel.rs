@@ -51,13 +51,13 @@ fn one_camera_ui(
 ) {
     let tokens = theme::tokens(ui);
     ui.horizontal(|ui| {
-        ui.label(theme::strong(&camera.name).size(13.0))
+        ui.label(theme::strong(&camera.name).size(theme::BODY))
             .on_hover_text(&camera.source);
         binding_ui(ui, snapshot, commands, camera);
     });
     picture_ui(ui, draft, camera);
     if let CameraStatus::Lost(why) = &camera.status {
-        let text = RichText::new(format!("{why} · being reopened")).size(11.5);
+        let text = RichText::new(format!("{why} · being reopened")).size(theme::SMALL);
         ui.label(text.color(tokens.fault_text));
     }
 }
@@ -91,7 +91,7 @@ fn picture_ui(ui: &mut Ui, draft: &Draft, camera: &CameraView) {
                 rect.center(),
                 Align2::CENTER_CENTER,
                 "no picture yet",
-                theme::font(12.0),
+                theme::font(theme::BODY),
                 tokens.weak,
             );
         }
@@ -129,7 +129,9 @@ fn badges(ui: &Ui, rect: Rect, camera: &CameraView) {
 
 fn badge(ui: &Ui, within: Rect, corner: Align2, text: String, colors: (Color32, Color32)) {
     let (ground, ink) = colors;
-    let galley = ui.painter().layout_no_wrap(text, theme::font(11.0), ink);
+    let galley = ui
+        .painter()
+        .layout_no_wrap(text, theme::figures(theme::SMALL), ink);
     let size = galley.size() + Vec2::new(10.0, 4.0);
     let rect = corner.align_size_within_rect(size, within);
     ui.painter()

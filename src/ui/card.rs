@@ -17,7 +17,7 @@ pub fn heading_ui(ui: &mut Ui, text: &str, right: impl FnOnce(&mut Ui)) {
 
 /// A word on a tinted ground.
 pub fn badge_ui(ui: &mut Ui, text: &str, ink: Color32) -> Response {
-    let text = RichText::new(text).size(11.0).color(ink);
+    let text = RichText::new(text).size(theme::SMALL).color(ink);
     Frame::new()
         .fill(Tokens::wash(ink, 0.14))
         .corner_radius(CornerRadius::same(3))
@@ -67,11 +67,11 @@ pub fn dot_ui(ui: &mut Ui, color: Color32, is_full: bool) {
 /// Small text in the label colour.
 pub fn weak_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
     let color = theme::tokens(ui).weak;
-    ui.label(RichText::new(text).size(11.5).color(color))
+    ui.label(RichText::new(text).size(theme::SMALL).color(color))
 }
 
 /// Small text in the label colour, cut off at the edge; the pointer shows the rest.
 pub fn weak_cut_ui(ui: &mut Ui, text: impl Into<String>) -> Response {
     let color = theme::tokens(ui).weak;
-    ui.add(Label::new(RichText::new(text).size(11.5).color(color)).truncate())
+    ui.add(Label::new(RichText::new(text).size(theme::SMALL).color(color)).truncate())
 }

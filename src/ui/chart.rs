@@ -227,7 +227,13 @@ impl Chart {
             } else {
                 Align2::CENTER_TOP
             };
-            painter.text(place, align, text, theme::font(10.0), self.tokens.faint);
+            painter.text(
+                place,
+                align,
+                text,
+                theme::figures(theme::TINY),
+                self.tokens.faint,
+            );
             second += step;
         }
     }
@@ -235,7 +241,7 @@ impl Chart {
     /// Small text inside the plot.
     pub fn text(&self, place: Pos2, align: Align2, text: impl ToString, color: Color32) -> Rect {
         self.painter
-            .text(place, align, text, theme::font(10.5), color)
+            .text(place, align, text, theme::figures(theme::TINY), color)
     }
 
     /// Scale labels: the top and the bottom value at the left edge.

@@ -1,9 +1,10 @@
 //! What belongs to the window alone: text being typed, which page is open, where the 3D eye stands. Never the truth.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use crate::joint::JointVec;
-use crate::runtime::{Knobs, Snapshot};
+use crate::runtime::{Knobs, PolicyStatus, Snapshot};
 use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
@@ -84,6 +85,8 @@ pub struct PolicyDraft {
     pub source: String,
     /// The load panel is open although a policy is there.
     pub is_open: bool,
+    /// When loading was first seen, on the runtime's clock.
+    pub loading_since: Option<Duration>,
 }
 
 /// The knobs while they are turned.
@@ -128,6 +131,10 @@ impl Draft {
             }
             self.task.seen.clone_from(&snapshot.task);
         }
+        self.policy.loading_since = match snapshot.policy {
+            PolicyStatus::Loading(_) => self.policy.loading_since.or(Some(snapshot.now)),
+            _ => None,
+        };
         self.plot_hover.shown = self.plot_hover.seen.take();
         if let Some((_, until)) = self.notice
             && now > until

@@ -47,7 +47,7 @@ fn keys_ui(ui: &mut Ui) {
                     .fill(tokens.raised)
                     .corner_radius(CornerRadius::same(4))
                     .inner_margin(Margin::symmetric(7, 2))
-                    .show(ui, |ui| ui.label(theme::strong(key).size(12.0)));
+                    .show(ui, |ui| ui.label(theme::strong(key).size(theme::BODY)));
                 ui.label(meaning);
                 ui.end_row();
             }

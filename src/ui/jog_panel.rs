@@ -39,13 +39,13 @@ pub fn jog_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mu
     }
 }
 
-/// The goals on the sliders: what was just sent, else what is commanded.
+/// The goals on the sliders: what was just sent, else what the runtime is driving to.
 fn shown_goal(snapshot: &Snapshot, draft: &mut Draft, now: f64) -> JointVec {
     match &draft.jog {
         Some(jog) if now - jog.sent_at < SHOWN_SECONDS => jog.goal,
         _ => {
             draft.jog = None;
-            snapshot.commanded
+            snapshot.jog
         }
     }
 }

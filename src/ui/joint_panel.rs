@@ -59,15 +59,14 @@ fn legend_ui(ui: &mut Ui, snapshot: &Snapshot) {
         ("— measured".to_owned(), tokens.measured),
     ];
     for (text, ink) in entries {
-        let text = text.replace('┃', "|");
-        ui.label(RichText::new(text).size(11.0).color(ink));
+        ui.label(RichText::new(text).size(theme::SMALL).color(ink));
     }
 }
 
 fn one_ui(ui: &Ui, snapshot: &Snapshot, joint: Joint, place: Rect, axis: TimeAxis) -> Chart {
     let tokens = theme::tokens(ui);
     let painter = ui.painter();
-    let font = theme::font(11.5);
+    let font = theme::font(theme::SMALL);
     let name = if place.width() < NARROW {
         words::joint_short(joint)
     } else {
@@ -75,7 +74,7 @@ fn one_ui(ui: &Ui, snapshot: &Snapshot, joint: Joint, place: Rect, axis: TimeAxi
     };
     painter.text(place.left_top(), Align2::LEFT_TOP, name, font, tokens.weak);
     let value = words::joint_value(joint, snapshot.measured[joint]);
-    let font = theme::strong_font(11.5);
+    let font = theme::figures(theme::SMALL);
     painter.text(
         place.right_top(),
         Align2::RIGHT_TOP,

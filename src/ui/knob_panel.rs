@@ -82,7 +82,7 @@ fn scheduling_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         })
         .collect();
     let size = Vec2::new(ui.available_width(), 26.0);
-    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(13.0)) {
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {
         rows.set(Knob::Scheduling(choices[i].0));
     }
 }
@@ -113,7 +113,7 @@ fn threshold_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
     ui.horizontal(|ui| {
         label_ui(ui, "", "");
         let mut auto = rows.knobs.auto_threshold;
-        let text = RichText::new("auto g").size(12.0);
+        let text = RichText::new("auto g").size(theme::BODY);
         let response = ui
             .add_enabled(!is_sync, Checkbox::new(&mut auto, text))
             .on_hover_text("Keeps g a little above g_min from the measured p95 latency.")
@@ -323,7 +323,7 @@ fn schedule_ui(ui: &mut Ui, rows: &mut Rows<'_>, rtc: RtcKnobs) {
             Segment::plain(tokens, label, rtc.schedule == choice, hint)
         });
         let size = Vec2::new(ui.available_width(), 22.0);
-        if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(11.5)) {
+        if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::SMALL)) {
             rows.set(Knob::Rtc(RtcKnobs {
                 schedule: choices[i].0,
                 ..rtc

@@ -174,7 +174,7 @@ pub fn label_ui(ui: &mut Ui, text: &str, hint: &str) {
     };
     let size = Vec2::new(LABEL_WIDTH, ROW_HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-    let font = theme::font(12.5);
+    let font = theme::font(theme::BODY);
     ui.painter()
         .text(rect.left_center(), Align2::LEFT_CENTER, text, font, ink);
     if !hint.is_empty() {

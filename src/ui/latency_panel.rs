@@ -112,7 +112,7 @@ fn bar_ui(
     let tokens = theme::tokens(ui);
     let size = Vec2::new(ui.available_width(), 14.0);
     let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
-    let font = theme::font(11.0);
+    let font = theme::font(theme::SMALL);
     let label = rect.left_center();
     ui.painter()
         .text(label, Align2::LEFT_CENTER, name, font, tokens.weak);
@@ -148,7 +148,7 @@ fn row_ui(
         if let Some(color) = swatch {
             ui.painter().rect_filled(rect, CornerRadius::same(2), color);
         }
-        ui.label(RichText::new(name).size(12.0).color(tokens.weak));
+        ui.label(RichText::new(name).size(theme::BODY).color(tokens.weak));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             for text in numbers.iter().rev() {
                 let (rect, _) = ui.allocate_exact_size(Vec2::new(62.0, 16.0), Sense::hover());
@@ -161,7 +161,7 @@ fn row_ui(
                     rect.right_center(),
                     Align2::RIGHT_CENTER,
                     text,
-                    theme::font(12.0),
+                    theme::figures(theme::BODY),
                     ink,
                 );
             }

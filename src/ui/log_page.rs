@@ -78,14 +78,14 @@ fn line_ui(ui: &mut Ui, line: &LogLine) {
             let layout = Layout::left_to_right(Align::Center);
             ui.allocate_ui_with_layout(size, layout, |ui| {
                 ui.set_min_size(size);
-                ui.label(RichText::new(text).size(12.0).color(color));
+                ui.label(RichText::new(text).size(theme::BODY).color(color));
             });
         };
         let at = format!("{:9.3}", line.at.as_secs_f64());
         piece(70.0, at, tokens.faint, ui);
         piece(42.0, word.to_owned(), ink, ui);
         piece(120.0, line.target.clone(), tokens.faint, ui);
-        let text = RichText::new(&line.text).size(12.5).color(body);
+        let text = RichText::new(&line.text).size(theme::BODY).color(body);
         ui.add(egui::Label::new(text).selectable(true).truncate());
     });
 }

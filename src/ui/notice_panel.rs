@@ -6,6 +6,7 @@ use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
 use crate::runtime::{Command, Fault, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
+use crate::ui::state::is_limp;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -16,6 +17,9 @@ const FAULTS_SHARE: f32 = 0.45;
 pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     if draft.asks_to_release {
         release_ui(ui, draft, commands);
+    }
+    if is_limp(snapshot) && snapshot.stopped.is_none() {
+        limp_ui(ui, commands);
     }
     if snapshot.faults.is_empty() {
         return;
@@ -37,7 +41,7 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
 fn release_ui(ui: &mut Ui, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     card_ui(ui, tokens.human, |ui| {
-        ui.label(theme::strong("Release torque? The arm drops.").size(14.0));
+        ui.label(theme::strong("Release torque? The arm drops.").size(theme::LARGE));
         weak_ui(
             ui,
             "Without torque nothing holds the arm against gravity. Put a hand under it, then release.",
@@ -52,6 +56,29 @@ fn release_ui(ui: &mut Ui, draft: &mut Draft, commands: &mut Vec<Command>) {
                 draft.asks_to_release = false;
             }
         });
+    });
+}
+
+/// Torque is a deliberate act, offered where the eye looks for the reason why nothing drives.
+fn limp_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    card_ui(ui, tokens.chosen, |ui| {
+        ends_ui(
+            ui,
+            |ui| {
+                ui.label(theme::strong("The arm is limp").size(theme::LARGE));
+            },
+            |ui| {
+                let text = RichText::new("Enable torque: it holds").color(tokens.on_chosen);
+                if ui.add(Button::new(text).fill(tokens.chosen)).clicked() {
+                    commands.push(Command::EnableTorque);
+                }
+            },
+        );
+        weak_ui(
+            ui,
+            "Bring it where it may start. Enabled, the servos hold the pose they have; then choose POLICY or JOG.",
+        );
     });
 }
 
@@ -72,7 +99,7 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
         ends_ui(
             ui,
             |ui| {
-                ui.label(theme::strong(&fault.what).size(13.0));
+                ui.label(theme::strong(&fault.what).size(theme::BODY));
             },
             |ui| {
                 let response = ui
@@ -92,7 +119,11 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
         ends_ui(
             ui,
             |ui| {
-                ui.label(RichText::new(&fault.remedy).size(12.0).color(tokens.weak));
+                ui.label(
+                    RichText::new(&fault.remedy)
+                        .size(theme::BODY)
+                        .color(tokens.weak),
+                );
             },
             |ui| {
                 weak_ui(ui, remark);

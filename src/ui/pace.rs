@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
+use egui::ViewportInfo;
+
 use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
 
 /// Drawing rate when only camera pictures change, Hz.
 const PICTURES_HZ: f32 = 10.0;
 /// Drawing rate when nothing changes, Hz.
 const IDLE_HZ: f32 = 3.0;
+/// Drawing rate at most where the window's GPU is emulated on the CPU, Hz.
+const EMULATED_HZ: u32 = 20;
+/// How often a hidden window looks at what came in for it.
+const HIDDEN_PAUSE: Duration = Duration::from_millis(500);
 /// A joint that moved less than this over the newest samples stands still, robot units; servos tick by 0.09°.
 const STILL: f32 = 0.25;
 /// How many of the newest samples tell whether the arm moves.
@@ -24,6 +30,20 @@ pub fn pause(snapshot: &Snapshot, frame_rate: u32) -> Duration {
         IDLE_HZ
     };
     Duration::from_secs_f32(1.0 / rate)
+}
+
+/// The most that the window draws, Hz: what the operator wants, within what the device can without starving the rest.
+pub fn bounded_rate(wanted: u32, is_emulated: bool) -> u32 {
+    if is_emulated {
+        wanted.min(EMULATED_HZ)
+    } else {
+        wanted
+    }
+}
+
+/// While nobody can see the window nothing is drawn; this is the pause until it looks at its log and snapshot again.
+pub fn hidden_pause(window: &ViewportInfo) -> Option<Duration> {
+    (window.visible() == Some(false)).then_some(HIDDEN_PAUSE)
 }
 
 fn moves(snapshot: &Snapshot) -> bool {
@@ -81,6 +101,29 @@ mod tests {
         assert_eq!(rate(&snapshot), 60.0, "an arm that sinks is drawn too");
         snapshot.history = Arc::new(VecDeque::from(vec![Sample::default(); 20]));
         assert_eq!(rate(&snapshot), IDLE_HZ);
+    }
+
+    #[test]
+    fn a_hidden_window_only_looks() {
+        let window = |minimized, occluded| ViewportInfo {
+            minimized,
+            occluded,
+            ..ViewportInfo::default()
+        };
+        let minimised = window(Some(true), None);
+        assert_eq!(hidden_pause(&minimised), Some(HIDDEN_PAUSE));
+        let covered = window(Some(false), Some(true));
+        assert_eq!(hidden_pause(&covered), Some(HIDDEN_PAUSE));
+        for seen in [window(Some(false), Some(false)), window(None, None)] {
+            assert_eq!(hidden_pause(&seen), None, "in doubt it is drawn");
+        }
+    }
+
+    #[test]
+    fn an_emulated_gpu_draws_less_often() {
+        assert_eq!(bounded_rate(60, false), 60);
+        assert_eq!(bounded_rate(60, true), EMULATED_HZ);
+        assert_eq!(bounded_rate(10, true), 10);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The policy: what it is and costs, how far it has been loaded, why it was refused, and how to load another.
 
+use std::time::Duration;
+
 use egui::{Button, Key, Label, ProgressBar, RichText, TextEdit, Ui, Vec2};
 
 use crate::policy::{LoadProgress, LoadStage, PolicySpec};
@@ -31,6 +33,7 @@ pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
     if let Some(spec) = &snapshot.spec {
         spec_ui(ui, spec);
     }
+    warnings_ui(ui, snapshot);
     status_ui(ui, snapshot, draft, commands);
     if draft.policy.is_open {
         load_ui(ui, snapshot, draft, commands);
@@ -49,8 +52,7 @@ fn word(status: &PolicyStatus) -> &'static str {
 }
 
 fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
-    let tokens = theme::tokens(ui);
-    ui.add(Label::new(theme::strong(&spec.name).size(14.0)).truncate());
+    ui.add(Label::new(theme::strong(&spec.name).size(theme::LARGE)).truncate());
     weak_cut_ui(
         ui,
         format!(
@@ -65,9 +67,19 @@ fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
         "Layers of the VLM + layers of the action expert · Euler steps of the checkpoint · size",
     );
     weak_cut_ui(ui, format!("{} · {}", spec.device, spec.precision));
-    for warning in &spec.warnings {
-        let text = RichText::new(format!("⚠ {warning}")).size(11.5);
+}
+
+/// What is odd about the checkpoint and about its newest chunk, and how often it had to be started again.
+fn warnings_ui(ui: &mut Ui, snapshot: &Snapshot) {
+    let tokens = theme::tokens(ui);
+    let of_spec = snapshot.spec.iter().flat_map(|spec| &spec.warnings);
+    for warning in of_spec.chain(&snapshot.policy_warnings) {
+        let text = RichText::new(format!("! {warning}")).size(theme::SMALL);
         ui.label(text.color(tokens.text));
+    }
+    if snapshot.policy_restarts > 0 {
+        let times = words::plural(snapshot.policy_restarts as usize, "time");
+        weak_ui(ui, format!("started again {times}"));
     }
 }
 
@@ -88,7 +100,10 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
             });
             draft.policy.is_open = true;
         }
-        PolicyStatus::Loading(progress) => progress_ui(ui, progress),
+        PolicyStatus::Loading(progress) => {
+            let since = draft.policy.loading_since.unwrap_or(snapshot.now);
+            progress_ui(ui, progress, snapshot.now.saturating_sub(since));
+        }
         PolicyStatus::Refused { why, stats } => refused_ui(ui, commands, why, stats),
         PolicyStatus::Failed { why, restarting } => {
             card_ui(ui, tokens.fault, |ui| {
@@ -105,7 +120,7 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
 }
 
 /// The four stages of loading: what is done, what is being done, what is to come.
-fn progress_ui(ui: &mut Ui, progress: &LoadProgress) {
+fn progress_ui(ui: &mut Ui, progress: &LoadProgress, elapsed: Duration) {
     let tokens = theme::tokens(ui);
     const STAGES: [LoadStage; 4] = [
         LoadStage::Downloading,
@@ -126,13 +141,17 @@ fn progress_ui(ui: &mut Ui, progress: &LoadProgress) {
             }
             _ => format!("{sign}  {stage}"),
         };
-        ui.label(RichText::new(text).size(12.0).color(ink));
+        ui.label(RichText::new(text).size(theme::BODY).color(ink));
     }
     let bar = ProgressBar::new(progress.fraction.unwrap_or(0.0))
         .desired_height(6.0)
         .fill(tokens.predicted)
         .animate(progress.fraction.is_none());
     ui.add(bar);
+    weak_ui(
+        ui,
+        format!("{} so far; the arm holds", words::seconds(elapsed)),
+    );
 }
 
 fn refused_ui(ui: &mut Ui, commands: &mut Vec<Command>, why: &str, stats: &[String]) {

@@ -1,7 +1,7 @@
 //! The queue scope: how full the plan is over time, with the theory drawn on it: g, its lower bound, requests, arrivals,
 //! starvation, and the moments at which a knob was turned.
 
-use egui::{Align2, Pos2, Rect, RichText, Sense, Stroke, Ui, Vec2};
+use egui::{Align2, Label, Pos2, Rect, RichText, Sense, Stroke, Ui, Vec2};
 
 use crate::runtime::{Command, Sample, Scheduling, Snapshot};
 use crate::ui::card::weak_ui;
@@ -79,14 +79,10 @@ fn sentence_ui(ui: &mut Ui, snapshot: &Snapshot) {
     let tokens = theme::tokens(ui);
     let queued = snapshot.queue.upcoming.len();
     let level = format!("{queued:>3} / {}", snapshot.knobs.actions_per_chunk);
-    ui.label(theme::strong(level).size(12.5));
+    ui.label(theme::figure(level, theme::BODY).strong());
     if snapshot.queue.no_g_keeps_fresh {
-        let latency = words::latency(snapshot.latency.total.p50);
-        let plan = snapshot.knobs.actions_per_chunk as f32 / snapshot.knobs.fps.max(1.0);
-        let text = format!(
-            "no g keeps the plan fresh: a chunk takes {latency}, the plan lasts {plan:.1} s"
-        );
-        ui.label(RichText::new(text).size(12.0).color(tokens.fault_text))
+        let text = RichText::new(too_slow(snapshot)).size(theme::SMALL);
+        ui.add(Label::new(text.color(tokens.fault_text)).truncate())
             .on_hover_text(
                 "The latency is above half a chunk. Fewer steps, a longer chunk, a lower fps or a faster device help.",
             );
@@ -95,6 +91,16 @@ fn sentence_ui(ui: &mut Ui, snapshot: &Snapshot) {
     if let Some(text) = forecast(snapshot) {
         weak_ui(ui, text);
     }
+}
+
+/// Why no setting of g helps, with the two times that say so.
+fn too_slow(snapshot: &Snapshot) -> String {
+    let latency = words::span(snapshot.latency.total.p50);
+    let plan = snapshot.knobs.actions_per_chunk as f32 / snapshot.knobs.fps.max(1.0);
+    format!(
+        "a chunk takes {latency}, longer than half of its {plan:.2} s: no g keeps the plan fresh; \
+         the arm holds between chunks"
+    )
 }
 
 /// What happens next, in words.
@@ -132,7 +138,7 @@ fn span_ui(ui: &mut Ui, draft: &mut Draft) {
         })
         .collect();
     let size = Vec2::new(126.0, 20.0);
-    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(11.0)) {
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::SMALL)) {
         draft.preferences.plot_seconds = Preferences::PLOT_SECONDS[i];
     }
 }
@@ -144,13 +150,12 @@ fn legend_ui(ui: &mut Ui) {
         ("◆ turned", tokens.weak),
         ("▲ asked", tokens.text),
         ("▼ arrived", tokens.predicted),
-        ("▨ starved", tokens.fault_text),
+        ("/// starved", tokens.fault_text),
         ("· · g_min", tokens.text),
         ("– – g", tokens.text),
     ];
     for (text, ink) in entries {
-        let text = text.replace('▨', "///");
-        ui.label(RichText::new(text).size(11.0).color(ink));
+        ui.label(RichText::new(text).size(theme::SMALL).color(ink));
     }
 }
 
@@ -275,7 +280,7 @@ fn hover(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot, seconds: f32) {
     };
     let place = Pos2::new(x + shift, chart.rect.top() + 10.0);
     let painter = chart.painter();
-    let galley = painter.layout_no_wrap(text, theme::font(11.0), tokens.text);
+    let galley = painter.layout_no_wrap(text, theme::font(theme::SMALL), tokens.text);
     let rect: Rect = align.anchor_size(place, galley.size());
     painter.rect_filled(rect.expand(3.0), 3.0, tokens.raised);
     painter.galley(rect.min, galley, tokens.text);

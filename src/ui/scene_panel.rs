@@ -56,7 +56,7 @@ pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: 
             .paint_at(ui, rect);
     } else {
         let words = draft.scene.trouble.as_deref().unwrap_or("drawing the arm");
-        let font = theme::font(12.5);
+        let font = theme::font(theme::BODY);
         let center = Align2::CENTER_CENTER;
         ui.painter()
             .text(rect.center(), center, words, font, tokens.weak);
@@ -132,7 +132,7 @@ fn presets_ui(ui: &mut Ui, rect: Rect, scene: &mut SceneDraft) {
         )
     });
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
-        if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(12.0)) {
+        if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {
             scene.goal = Some(PRESETS[i].0);
         }
     });
@@ -162,7 +162,7 @@ fn legend(ui: &Ui, rect: Rect, snapshot: &Snapshot) {
             place,
             Align2::LEFT_CENTER,
             word,
-            theme::font(11.0),
+            theme::font(theme::SMALL),
             tokens.weak,
         );
         x = text.right() + 14.0;

@@ -1,19 +1,27 @@
 //! Draws the 3D panel's picture on the window's own GPU device, and only when something in it has changed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use eframe::egui_wgpu::{RenderState, wgpu};
 
 use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::runtime::{ChunkView, Snapshot};
-use crate::scene::{Orbit, Props, Quality, Renderer, SceneInput, TARGET_FORMAT};
+use crate::scene::{Canvas, Orbit, Props, SceneInput};
 use crate::ui::scene_panel::SceneDraft;
 use crate::ui::scene_paths::{ghost, look, ribbons};
 use crate::ui::theme::{DARK, LIGHT};
 
 /// A picture is never larger than this, pixels a side; beyond it, it is scaled up.
 const LARGEST: u32 = 2048;
+
+/// Pixels of a picture at most where the CPU fills them.
+const EMULATED_PIXELS: f64 = 320_000.0;
+/// At most 15 pictures a second there.
+const EMULATED_PERIOD: Duration = Duration::from_millis(67);
+/// One part in so many of a core goes to the picture there; the control loop, the cameras and the policy want the rest.
+const EMULATED_SHARE: u32 = 4;
 
 /// As many samples as a trail can have; beyond them nothing is drawn.
 const TRAIL_SAMPLES: usize = 300;
@@ -31,35 +39,44 @@ struct Stamp {
 }
 
 struct Target {
-    view: wgpu::TextureView,
-    size: [u32; 2],
+    texture: wgpu::Texture,
     id: egui::TextureId,
 }
 
-/// The renderer and its texture on egui's device.
+impl Target {
+    fn size(&self) -> [u32; 2] {
+        [self.texture.width(), self.texture.height()]
+    }
+}
+
+/// The scene's canvas and its texture on egui's device.
 pub struct SceneTexture {
     gpu: RenderState,
-    renderer: Renderer,
+    canvas: Canvas,
+    is_emulated: bool,
     target: Option<Target>,
     drawn: Option<Stamp>,
+    /// No picture is drawn before this moment.
+    rests_until: Instant,
 }
 
 impl SceneTexture {
-    /// Compiles the scene's shaders for the window's device.
+    /// Makes what draws the scene for the window's device.
     pub fn new(gpu: RenderState) -> Self {
-        let is_emulated = gpu.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
-        let quality = if is_emulated {
-            Quality::SMOOTH
-        } else {
-            Quality::FINE
-        };
-        let renderer = Renderer::new(&gpu.device, quality);
+        let adapter = gpu.adapter.get_info();
         Self {
+            canvas: Canvas::new(&gpu.device, &adapter),
+            is_emulated: adapter.device_type == wgpu::DeviceType::Cpu,
             gpu,
-            renderer,
             target: None,
             drawn: None,
+            rests_until: Instant::now(),
         }
+    }
+
+    /// Whether the window's device computes on the CPU, which the policy and the cameras need too.
+    pub fn is_emulated(&self) -> bool {
+        self.is_emulated
     }
 
     /// Draws what the panel asked for in the last frame, if that would be another picture.
@@ -68,7 +85,11 @@ impl SceneTexture {
         if width < 16 || height < 16 {
             return;
         }
-        self.fit(fitted(draft.wanted));
+        let begun = Instant::now();
+        if begun < self.rests_until {
+            return;
+        }
+        self.fit(fitted(draft.wanted, self.is_emulated));
         let Some(target) = &self.target else { return };
         draft.texture = Some(target.id);
         let stamp = stamp(snapshot, draft.orbit, is_dark);
@@ -84,36 +105,29 @@ impl SceneTexture {
             props: &snapshot.props,
             look: &look(is_dark),
         };
-        self.renderer.render(
+        self.canvas.draw(
             &self.gpu.device,
             &self.gpu.queue,
-            &target.view,
-            target.size,
+            &target.texture,
             &input,
             &draft.orbit.view(),
         );
         self.drawn = Some(stamp);
+        if self.is_emulated {
+            self.rests_until = begun + turn(begun.elapsed());
+        }
     }
 
     /// Makes the texture anew when the panel has another size.
     fn fit(&mut self, size: [u32; 2]) {
-        if self.target.as_ref().is_some_and(|known| known.size == size) {
+        if self
+            .target
+            .as_ref()
+            .is_some_and(|known| known.size() == size)
+        {
             return;
         }
-        let texture = self.gpu.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("3D panel"),
-            size: wgpu::Extent3d {
-                width: size[0],
-                height: size[1],
-                depth_or_array_layers: 1,
-            },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: TARGET_FORMAT,
-            usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::TEXTURE_BINDING,
-            view_formats: &[],
-        });
+        let texture = Canvas::texture(&self.gpu.device, size);
         let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
         let filter = wgpu::FilterMode::Linear;
         // egui's own lock, held by nobody else while the app draws its interface.
@@ -131,7 +145,7 @@ impl SceneTexture {
             None => egui_renderer.register_native_texture(&self.gpu.device, &view, filter),
         };
         drop(egui_renderer);
-        self.target = Some(Target { view, size, id });
+        self.target = Some(Target { texture, id });
         self.drawn = None;
     }
 }
@@ -162,14 +176,22 @@ fn end(chunk: &ChunkView) -> Tick {
     Tick(chunk.first_tick.0 + chunk.actions.len() as u64)
 }
 
-/// The panel's size, shrunk in proportion to what a texture may have.
-fn fitted([width, height]: [u32; 2]) -> [u32; 2] {
-    let largest = width.max(height);
-    if largest <= LARGEST {
+/// The panel's size, shrunk in proportion to what a texture may have, and on an emulated device to what a CPU can fill.
+fn fitted([width, height]: [u32; 2], is_emulated: bool) -> [u32; 2] {
+    let mut scale = f64::from(LARGEST) / f64::from(width.max(height).max(1));
+    if is_emulated {
+        let pixels = f64::from(width) * f64::from(height);
+        scale = scale.min((EMULATED_PIXELS / pixels.max(1.0)).sqrt());
+    }
+    if scale >= 1.0 {
         return [width, height];
     }
-    let scale = f64::from(LARGEST) / f64::from(largest);
     [width, height].map(|side| ((f64::from(side) * scale).round() as u32).max(1))
+}
+
+/// From the beginning of a picture to that of the next on an emulated device, after one that took `cost`.
+fn turn(cost: Duration) -> Duration {
+    (cost * EMULATED_SHARE).max(EMULATED_PERIOD)
 }
 
 #[cfg(test)]
@@ -178,8 +200,20 @@ mod tests {
 
     #[test]
     fn a_panel_on_a_huge_display_keeps_its_shape() {
-        assert_eq!(fitted([800, 400]), [800, 400]);
-        assert_eq!(fitted([4096, 2048]), [2048, 1024]);
+        assert_eq!(fitted([800, 400], false), [800, 400]);
+        assert_eq!(fitted([4096, 2048], false), [2048, 1024]);
+    }
+
+    #[test]
+    fn an_emulated_device_draws_small_and_seldom() {
+        assert_eq!(fitted([640, 320], true), [640, 320]);
+        assert_eq!(fitted([2400, 1200], true), [800, 400]);
+        assert_eq!(turn(Duration::from_millis(2)), EMULATED_PERIOD);
+        assert_eq!(
+            turn(Duration::from_millis(40)),
+            Duration::from_millis(160),
+            "a slow picture is followed by a longer rest"
+        );
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Draws the segments `width` wide in equal parts; returns the index that was clicked.
+/// Draws the segments in equal parts of `size`; returns the index that was clicked, be there an obstacle or not: whoever
+/// asks says why not.
 pub fn segmented_ui(
     ui: &mut Ui,
     segments: &[Segment<'_>],
@@ -65,13 +66,8 @@ pub fn segmented_ui(
 fn segment_ui(ui: &mut Ui, segment: &Segment<'_>, rect: Rect, font: &FontId) -> bool {
     let tokens = theme::tokens(ui);
     let is_free = segment.obstacle.is_none() && ui.is_enabled();
-    let sense = if is_free {
-        Sense::click()
-    } else {
-        Sense::hover()
-    };
     let id = ui.scope_id().with(("segment", segment.label));
-    let response = ui.interact(rect, id, sense);
+    let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
         WidgetInfo::selected(Role::RadioButton, is_free, segment.is_chosen, segment.label)
     });

@@ -78,7 +78,12 @@ pub fn settings_ui(
 
 fn row_ui(ui: &mut Ui, segments: &[Segment<'_>]) -> Option<usize> {
     let width = (segments.len() as f32 * 96.0).min(ui.available_width());
-    let clicked = segmented_ui(ui, segments, Vec2::new(width, 28.0), &theme::font(13.0));
+    let clicked = segmented_ui(
+        ui,
+        segments,
+        Vec2::new(width, 28.0),
+        &theme::font(theme::BODY),
+    );
     ui.add_space(8.0);
     clicked
 }

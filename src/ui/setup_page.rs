@@ -48,7 +48,7 @@ fn view_ui(
     commands: &mut Vec<Command>,
     binding: &ViewBinding,
 ) {
-    ui.label(theme::strong(words::view(&binding.view)).size(14.0))
+    ui.label(theme::strong(words::view(&binding.view)).size(theme::LARGE))
         .on_hover_text(&binding.view);
     ui.horizontal_wrapped(|ui| {
         for camera in &snapshot.cameras {
@@ -90,7 +90,7 @@ fn thumbnail_ui(
             .paint_at(ui, picture);
     } else {
         let words = camera.map_or("missing view", |_| "no picture yet");
-        let font = theme::font(11.5);
+        let font = theme::font(theme::SMALL);
         let center = Align2::CENTER_CENTER;
         ui.painter()
             .text(picture.center(), center, words, font, tokens.weak);
@@ -111,7 +111,7 @@ fn thumbnail_ui(
         (format!("○ {name}"), tokens.weak)
     };
     let place = rect.left_bottom() + Vec2::new(2.0, -2.0);
-    let font = theme::font(12.0);
+    let font = theme::font(theme::BODY);
     ui.painter()
         .text(place, Align2::LEFT_BOTTOM, text, font, ink);
     response.on_hover_cursor(CursorIcon::PointingHand).clicked()

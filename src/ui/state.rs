@@ -57,6 +57,7 @@ impl State {
             return state;
         }
         match snapshot.mode {
+            Mode::Hold if is_limp(snapshot) => Self::new("Limp", LIMP, Tone::Calm),
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
             Mode::Jog => Self::new(
                 "You drive",
@@ -123,6 +124,14 @@ impl State {
     }
 }
 
+/// What to do with an arm that hangs loose.
+const LIMP: &str = "torque is off; Enable torque, then POLICY or JOG";
+
+/// The arm answers but nothing holds it.
+pub fn is_limp(snapshot: &Snapshot) -> bool {
+    snapshot.connection == (Connection::Connected { torque: false })
+}
+
 fn is_bound(snapshot: &Snapshot, camera: &str) -> bool {
     snapshot
         .views
@@ -139,15 +148,12 @@ fn fresh_detail(snapshot: &Snapshot) -> String {
         words::span(left)
     );
     if snapshot.queue.no_g_keeps_fresh {
-        detail.push_str(" · no g keeps the plan fresh");
+        detail.push_str(" · no g keeps the plan fresh; the arm holds between chunks");
     }
     detail
 }
 
 fn hold_detail(snapshot: &Snapshot) -> String {
-    if snapshot.connection == (Connection::Connected { torque: false }) {
-        return "torque is off; enable it to drive".to_owned();
-    }
     match snapshot.policy {
         PolicyStatus::Ready { .. } => "policy ready · P lets it drive".to_owned(),
         _ => policy_detail(snapshot),
@@ -186,7 +192,10 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
     match snapshot.connection {
         Connection::Connected { torque: true } => {}
         Connection::Connected { torque: false } => {
-            return Some("Torque is off. Enable torque first.");
+            return Some(
+                "Torque is off: the arm is limp. Press Enable torque; the servos then hold the pose they have. \
+                 Nothing moves until you choose a mode again.",
+            );
         }
         _ => return Some("No arm is connected."),
     }
@@ -248,7 +257,10 @@ mod tests {
         assert!(mode_obstacle(&snapshot, Mode::Policy).is_some());
         assert_eq!(mode_obstacle(&snapshot, Mode::Jog), None);
         snapshot.connection = Connection::Connected { torque: false };
-        assert!(mode_obstacle(&snapshot, Mode::Jog).is_some_and(|why| why.contains("Torque")));
+        let obstacle = mode_obstacle(&snapshot, Mode::Jog);
+        assert!(obstacle.is_some_and(|why| why.contains("Press Enable torque")));
+        snapshot.mode = Mode::Hold;
+        assert_eq!(State::of(&snapshot).headline, "Limp");
         assert_eq!(mode_obstacle(&snapshot, Mode::Hold), None);
     }
 }

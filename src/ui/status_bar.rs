@@ -1,6 +1,6 @@
 //! The status bar: faults in a word, what was counted since the start, and notices that pass.
 
-use egui::{Align, Color32, Layout, RichText, Ui};
+use egui::{Align, Layout, RichText, Ui};
 
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::dot_ui;
@@ -26,9 +26,14 @@ pub fn status_bar_ui(
         ui.spacing_mut().item_spacing.x = 14.0;
         faults_ui(ui, snapshot, draft);
         if let Some(notice) = draft.notice() {
-            ui.label(RichText::new(notice).size(12.0).color(tokens.text));
+            ui.label(RichText::new(notice).size(theme::BODY).color(tokens.text));
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if !snapshot.tick_p99.is_zero() {
+                let work = words::latency(snapshot.tick_p99);
+                let hint = "99th percentile of the time that one control tick works.";
+                number_ui(ui, "tick p99", &work, hint);
+            }
             let step = format!("{:.1}", snapshot.max_step);
             number_ui(
                 ui,
@@ -61,7 +66,7 @@ fn faults_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         dot_ui(ui, color, active > 0);
-        let label = egui::Label::new(RichText::new(text).size(12.0).color(color));
+        let label = egui::Label::new(RichText::new(text).size(theme::BODY).color(color));
         let response = ui.add(label.sense(egui::Sense::click()));
         if response.clicked() {
             draft.page = Page::Cockpit;
@@ -99,10 +104,11 @@ fn counters(snapshot: &Snapshot) -> [(&'static str, u64, &'static str); 6] {
 
 fn number_ui(ui: &mut Ui, name: &str, value: &str, hint: &str) {
     let tokens = theme::tokens(ui);
-    let piece = |text: &str, color: Color32| RichText::new(text).size(11.5).color(color);
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
-        ui.label(piece(value, tokens.text)).on_hover_text(hint);
-        ui.label(piece(name, tokens.weak)).on_hover_text(hint);
+        let value = theme::figure(value, theme::SMALL).color(tokens.text);
+        ui.label(value).on_hover_text(hint);
+        let name = RichText::new(name).size(theme::SMALL).color(tokens.weak);
+        ui.label(name).on_hover_text(hint);
     });
 }

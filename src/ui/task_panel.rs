@@ -40,7 +40,7 @@ fn field_ui(ui: &mut Ui, draft: &mut Draft) -> bool {
     let field = TextEdit::singleline(&mut draft.task.text)
         .id(field_id())
         .hint_text(RichText::new("Say what to do: put the red cube in the box").color(tokens.faint))
-        .font(theme::font(14.0))
+        .font(theme::font(theme::LARGE))
         .align(egui::Align2::LEFT_CENTER)
         .min_size(Vec2::new(80.0, 26.0))
         .desired_width(ui.available_width());

@@ -5,11 +5,9 @@
     reason = "this is the file in which colours live"
 )]
 
-use std::sync::Arc;
-
 use egui::{
-    Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, RichText, Shadow,
-    Stroke, Style, TextStyle, Theme, Ui, Vec2, Visuals, style::HandleShape,
+    Color32, CornerRadius, FontDefinitions, FontFamily, FontId, Margin, RichText, Shadow, Stroke,
+    Style, TextStyle, Theme, Ui, Vec2, Visuals, style::HandleShape,
 };
 
 /// Every colour of the window, by what it means. A shape or a word always stands beside it.
@@ -75,9 +73,9 @@ pub const DARK: Tokens = Tokens {
     hovered: rgb(0x2D343D),
     well: rgb(0x0D0F13),
     line: rgb(0x2A3038),
-    text: rgb(0xE8EBEF),
-    weak: rgb(0x9AA4B1),
-    faint: rgb(0x5C6672),
+    text: rgb(0xF0F2F5),
+    weak: rgb(0xA6B0BC),
+    faint: rgb(0x6E7986),
     chosen: rgb(0xD5DAE1),
     on_chosen: rgb(0x12151A),
     measured: rgb(0xCFD5DD),
@@ -108,9 +106,9 @@ pub const LIGHT: Tokens = Tokens {
     hovered: rgb(0xD9DEE5),
     well: rgb(0xFFFFFF),
     line: rgb(0xCFD5DD),
-    text: rgb(0x161A20),
-    weak: rgb(0x55606D),
-    faint: rgb(0x9AA3AE),
+    text: rgb(0x0E1116),
+    weak: rgb(0x434D59),
+    faint: rgb(0x7C8792),
     chosen: rgb(0x2B333D),
     on_chosen: rgb(0xFFFFFF),
     measured: rgb(0x3A434E),
@@ -149,32 +147,48 @@ impl Tokens {
     }
 }
 
-/// The family of headings and of what must be read at a glance.
-pub fn strong_family() -> FontFamily {
-    FontFamily::Name("strong".into())
-}
+/// Labels of axes and marks inside a plot, points.
+pub const TINY: f32 = 11.0;
+/// Legends, remarks, counters.
+pub const SMALL: f32 = 12.5;
+/// Reading text.
+pub const BODY: f32 = 13.5;
+/// Names and the task.
+pub const LARGE: f32 = 15.0;
+/// What is read from across the room: state, mode.
+pub const LEAD: f32 = 17.0;
+/// The word on the stop button.
+pub const STOP: f32 = 24.0;
 
-/// A font of the strong family.
-pub fn strong_font(size: f32) -> FontId {
-    FontId::new(size, strong_family())
-}
+/// How much smaller the figures are set than the words beside them, so that both look equally high.
+const FIGURES_SCALE: f32 = 0.93;
 
-/// A font of the reading family; its figures are tabular.
+/// A font for words. There is one weight: rank shows in size, case and colour.
 pub fn font(size: f32) -> FontId {
     FontId::proportional(size)
 }
 
-/// Text in the strong family.
+/// A font for readings: figures of one width, which stand still while they count, heavier than the words.
+pub fn figures(size: f32) -> FontId {
+    FontId::monospace(size * FIGURES_SCALE)
+}
+
+/// A reading beside words of `size`.
+pub fn figure(text: impl Into<String>, size: f32) -> RichText {
+    RichText::new(text).font(figures(size))
+}
+
+/// A name or a headline: the full ink, where labels have a weaker one.
 pub fn strong(text: impl Into<String>) -> RichText {
-    RichText::new(text).family(strong_family())
+    RichText::new(text).strong()
 }
 
 /// The small capitals over a section.
 pub fn section(ui: &Ui, text: &str) -> RichText {
     RichText::new(text)
-        .font(strong_font(10.5))
+        .font(font(TINY))
         .color(tokens(ui).weak)
-        .extra_letter_spacing(0.8)
+        .extra_letter_spacing(1.2)
 }
 
 /// Gives a context the fonts and both styles.
@@ -184,36 +198,16 @@ pub fn install(ctx: &egui::Context) {
     ctx.set_style_of(Theme::Light, style(&LIGHT, Visuals::light()));
 }
 
+/// The faces that come with egui.
 fn fonts() -> FontDefinitions {
     let mut fonts = FontDefinitions::default();
-    let faces: [(&str, &'static [u8]); 2] = [
-        (
-            "Inter",
-            include_bytes!("../../assets/font/Inter-Regular.otf"),
-        ),
-        (
-            "Inter SemiBold",
-            include_bytes!("../../assets/font/Inter-SemiBold.otf"),
-        ),
-    ];
-    for (name, bytes) in faces {
-        let face = Arc::new(FontData::from_static(bytes));
-        fonts.font_data.insert(name.to_owned(), face);
+    let figures = fonts.families.get(&FontFamily::Monospace);
+    let figures = figures.and_then(|faces| faces.first()).cloned();
+    let words = fonts.families.entry(FontFamily::Proportional).or_default();
+    // Marks that the face for words lacks (▲ ◆ ●) come from the face for figures, before the emoji have a say.
+    if let Some(face) = figures {
+        words.insert(words.len().min(1), face);
     }
-    // The built-in faces stay behind ours, for characters that ours lack.
-    let fallback = fonts
-        .families
-        .get(&FontFamily::Proportional)
-        .cloned()
-        .unwrap_or_default();
-    let chain = |first: &str| {
-        let mut names = vec![first.to_owned()];
-        names.extend(fallback.iter().cloned());
-        names
-    };
-    let (reading, strong) = (chain("Inter"), chain("Inter SemiBold"));
-    fonts.families.insert(FontFamily::Proportional, reading);
-    fonts.families.insert(strong_family(), strong);
     fonts
 }
 
@@ -221,13 +215,14 @@ fn style(tokens: &Tokens, base: Visuals) -> Style {
     let mut style = Style {
         visuals: visuals(tokens, base),
         text_styles: [
-            (TextStyle::Heading, strong_font(17.0)),
-            (TextStyle::Body, font(13.0)),
-            (TextStyle::Button, font(13.0)),
-            (TextStyle::Small, font(11.0)),
-            (TextStyle::Monospace, FontId::monospace(12.0)),
+            (TextStyle::Heading, font(20.0)),
+            (TextStyle::Body, font(BODY)),
+            (TextStyle::Button, font(BODY)),
+            (TextStyle::Small, font(SMALL)),
+            (TextStyle::Monospace, figures(BODY)),
         ]
         .into(),
+        drag_value_text_style: TextStyle::Monospace,
         ..Style::default()
     };
     style.spacing.item_spacing = Vec2::new(8.0, 5.0);
@@ -346,6 +341,24 @@ mod tests {
                     assert_ne!(a, b);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn figures_of_both_faces_have_one_width() {
+        let ctx = egui::Context::default();
+        install(&ctx);
+        let mut widths = Vec::new();
+        let _ = ctx.run_ui(egui::RawInput::default(), |ui| {
+            for font in [font(BODY), figures(BODY)] {
+                let width = |digit| ui.fonts_mut(|fonts| fonts.glyph_width(&font, digit));
+                widths.push(('0'..='9').map(width).collect::<Vec<f32>>());
+            }
+        });
+        assert_eq!(widths.len(), 2);
+        for of_one_face in widths {
+            assert!(of_one_face.iter().all(|width| *width == of_one_face[0]));
+            assert!(of_one_face[0] > 4.0, "{of_one_face:?}");
         }
     }
 }

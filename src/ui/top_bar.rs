@@ -70,7 +70,7 @@ pub fn top_bar_ui(
         ui.spacing_mut().item_spacing.x = if is_wide { 14.0 } else { 10.0 };
         column_ui(ui, BRAND_WIDTH, |ui| brand_ui(ui, snapshot, draft, ink));
         let mode_size = if is_wide { MODE_SIZE } else { MODE_SIZE_NARROW };
-        mode_ui(ui, snapshot, commands, mode_size);
+        mode_ui(ui, snapshot, draft, commands, mode_size);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if stop_ui(ui, is_stopped).clicked() {
                 commands.push(Command::Stop);
@@ -107,9 +107,9 @@ fn column_ui(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui)) {
 
 fn brand_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, ink: Ink) {
     ui.horizontal(|ui| {
-        ui.label(theme::strong("smolpilot").size(15.0).color(ink.text));
+        ui.label(theme::strong("smolpilot").size(theme::LEAD).color(ink.text));
         let device = snapshot.spec.as_ref().map_or("", |spec| &spec.device);
-        let text = RichText::new(device).size(11.5).color(ink.weak);
+        let text = RichText::new(device).size(theme::SMALL).color(ink.weak);
         ui.add(Label::new(text).truncate());
     });
     ui.horizontal(|ui| {
@@ -124,7 +124,7 @@ fn brand_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, ink: Ink) {
 fn tab_ui(ui: &mut Ui, draft: &mut Draft, page: Page, ink: Ink) {
     let is_open = draft.page == page;
     let color = if is_open { ink.text } else { ink.weak };
-    let text = RichText::new(page.label()).size(12.0).color(color);
+    let text = RichText::new(page.label()).size(theme::BODY).color(color);
     let button = Button::new(text)
         .fill(Color32::TRANSPARENT)
         .stroke(Stroke::NONE)
@@ -149,7 +149,13 @@ fn tab_ui(ui: &mut Ui, draft: &mut Draft, page: Page, ink: Ink) {
     }
 }
 
-fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, size: Vec2) {
+fn mode_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    draft: &mut Draft,
+    commands: &mut Vec<Command>,
+    size: Vec2,
+) {
     let tokens = theme::tokens(ui);
     let modes = [
         (
@@ -180,8 +186,11 @@ fn mode_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>, size: 
             chosen,
         })
         .collect();
-    if let Some(i) = segmented_ui(ui, &segments, size, &theme::strong_font(16.0)) {
-        commands.push(Command::SetMode(modes[i].0));
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::LEAD)) {
+        match segments[i].obstacle {
+            None => commands.push(Command::SetMode(modes[i].0)),
+            Some(why) => draft.notify(why, ui.input(|input| input.time)),
+        }
     }
 }
 
@@ -195,9 +204,13 @@ fn state_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
         Tone::Policy => tokens.predicted,
         Tone::Fault => tokens.fault_text,
     };
-    let headline = theme::strong(&state.headline).size(16.0).color(color);
+    let headline = theme::strong(&state.headline)
+        .size(theme::LEAD)
+        .color(color);
     ui.add(Label::new(headline).truncate());
-    let detail = RichText::new(&state.detail).size(12.0).color(ink.weak);
+    let detail = RichText::new(&state.detail)
+        .size(theme::BODY)
+        .color(ink.weak);
     ui.add(Label::new(detail).truncate());
 }
 
@@ -223,7 +236,7 @@ fn arm_ui(
             &snapshot.arm
         };
         let text = RichText::new(format!("{name} {word}"))
-            .size(12.5)
+            .size(theme::BODY)
             .color(ink.text);
         let label = ui.add(Label::new(text).truncate());
         if let Connection::Lost(why) = &snapshot.connection {
@@ -231,7 +244,11 @@ fn arm_ui(
         }
     });
     let Connection::Connected { torque } = snapshot.connection else {
-        ui.label(RichText::new("torque unknown").size(11.5).color(ink.weak));
+        ui.label(
+            RichText::new("torque unknown")
+                .size(theme::SMALL)
+                .color(ink.weak),
+        );
         return;
     };
     let (text, hint) = if torque {
@@ -246,7 +263,13 @@ fn arm_ui(
         )
     };
     let tokens = theme::tokens(ui);
-    let button = Button::new(RichText::new(text).size(11.5).color(tokens.text));
+    let (fill, color) = if torque {
+        (tokens.raised, tokens.text)
+    } else {
+        // What is to be done next stands out.
+        (tokens.chosen, tokens.on_chosen)
+    };
+    let button = Button::new(RichText::new(text).size(theme::SMALL).color(color)).fill(fill);
     let response = ui.scope(|ui| {
         ui.spacing_mut().interact_size.y = 18.0;
         ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
@@ -265,10 +288,10 @@ fn arm_ui(
 fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
     ui.with_layout(Layout::top_down(Align::Max), |ui| {
         let rate = format!("{:.1} Hz", snapshot.rate_hz);
-        ui.label(theme::strong(rate).size(14.0).color(ink.text))
+        ui.label(theme::figure(rate, theme::LARGE).color(ink.text))
             .on_hover_text("Measured rate of the control loop.");
         let late = format!("late {}", words::count(snapshot.late_ticks));
-        ui.label(RichText::new(late).size(11.5).color(ink.weak))
+        ui.label(RichText::new(late).size(theme::SMALL).color(ink.weak))
             .on_hover_text(
                 "Control periods that began too late; they are counted, never replayed.",
             );
@@ -277,7 +300,9 @@ fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
 
 fn resume_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
-    let text = theme::strong("Resume").size(15.0).color(tokens.fault);
+    let text = theme::strong("Resume")
+        .size(theme::LEAD)
+        .color(tokens.fault);
     let button = Button::new(text)
         .fill(tokens.on_fault)
         .corner_radius(CornerRadius::same(6))
@@ -325,7 +350,7 @@ fn stop_ui(ui: &mut Ui, is_latched: bool) -> Response {
         rect.center() + Vec2::new(12.0, 0.0),
         Align2::CENTER_CENTER,
         "STOP",
-        theme::strong_font(22.0),
+        theme::figures(theme::STOP),
         tokens.on_fault,
     );
     response

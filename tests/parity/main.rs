@@ -8,12 +8,12 @@
     reason = "a test without its reference must stop, and the table of errors is meant to be read"
 )]
 
-mod full;
 mod reference;
 mod report;
 mod savings;
 mod stages;
 mod units;
+mod whole;
 
 use burn::tensor::Device;
 
@@ -26,6 +26,8 @@ use smolpilot::policy::self_test::{self, Verdicts};
 const STAGES: f32 = 5e-5;
 /// Actions are of size 4.
 const ACTIONS: f32 = 2e-5;
+/// Robot units: degrees up to 100.
+const ROBOT_UNITS: f32 = 2e-4;
 /// The network as it runs against its naive twin, on one device.
 const TWINS: f32 = 2e-5;
 /// A step from a cache that was used before against one from a fresh cache, on any adapter. The issue allows 1e-3; the arithmetic is
@@ -36,10 +38,12 @@ const FORMULAS: f32 = 2e-6;
 
 #[test]
 fn the_cpu_matches_the_reference() {
+    let opened = gpu::open(DeviceChoice::Flex).unwrap();
     let device = Device::flex();
     units::check(&device, "Flex");
-    for name in stages::CASES {
-        stages::check(&Case::open(name), &device, "Flex");
+    for case in stages::CASES.map(Case::open) {
+        stages::check(&case, &device, "Flex");
+        whole::check(&case, &opened);
     }
     savings::check(&device, "Flex");
 }
@@ -51,8 +55,9 @@ fn wgpu_matches_the_reference() {
     let Some(opened) = gpu() else { return };
     let title = opened.summary();
     units::check(&opened.device, &title);
-    for name in stages::CASES {
-        stages::check(&Case::open(name), &opened.device, &title);
+    for case in stages::CASES.map(Case::open) {
+        stages::check(&case, &opened.device, &title);
+        whole::check(&case, &opened);
     }
     let passed = self_test::verify(&opened, &Verdicts::forgetful()).unwrap();
     println!("self-test: {passed}, worst in {}", passed.worst);

@@ -2,11 +2,12 @@
 
 use burn::tensor::{Device, Tensor};
 use smolpilot::gpu::{self, Launches};
+use smolpilot::policy::checkpoint::Checkpoint;
 use smolpilot::policy::smolvla::naive::{LanguagePadding, NaiveSmolVla};
 use smolpilot::policy::smolvla::{EulerSteps, SmolVla, Trace};
 use smolpilot::policy::{HostTensor, NetworkInput, TensorSource};
 
-use crate::reference::{Case, File};
+use crate::reference::Case;
 use crate::report::Report;
 use crate::stages::load;
 use crate::{CACHED, TWINS};
@@ -141,7 +142,7 @@ fn cached_steps(case: &Case, network: &SmolVla, report: &mut Report) {
 }
 
 /// A checkpoint without what is never read.
-struct Stripped<'a>(&'a File, usize);
+struct Stripped<'a>(&'a Checkpoint, usize);
 
 impl Stripped<'_> {
     fn keeps(&self, name: &str) -> bool {

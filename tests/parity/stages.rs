@@ -67,9 +67,7 @@ fn as_it_runs(case: &Case, network: &SmolVla, report: &mut Report) -> Vec<f32> {
         let (name, values) = (&stage.name, &stage.values);
         if let Some(rest) = name.strip_prefix("vision.") {
             compare_pictures(case, rest, &stage, report);
-        } else if name == "prefix.embs" {
-            compare_rows(case, name, &stage, &rows, 1, report);
-        } else if name.starts_with("prefill.vlm_layer_in") {
+        } else if name == "prefix.embs" || name.starts_with("prefill.vlm_layer_in") {
             compare_rows(case, name, &stage, &rows, 1, report);
         } else if name.starts_with("prefill.") {
             compare_rows(
@@ -188,7 +186,7 @@ fn as_the_reference_runs(case: &Case, naive: &NaiveSmolVla, report: &mut Report)
         }
     }
     // Whatever the reference kept of these kinds must have been seen.
-    for name in smolpilot::policy::TensorSource::names(&case.golden) {
+    for name in case.golden.names() {
         let kind = ["prefill.", "denoise.", "prefix.embs"]
             .iter()
             .any(|kind| name.starts_with(kind));

@@ -1,4 +1,4 @@
-//! The window over made-up snapshots, for people who work on it: `cargo run --release --example cockpit -- STATE [light]`.
+//! The window over made-up snapshots, for people who work on it: `cargo run --release --example cockpit -- STATE [light] [large]`.
 
 use std::time::Duration;
 
@@ -9,10 +9,16 @@ use smolpilot::runtime::{Command, Mode, Snapshot};
 use smolpilot::ui::{Preferences, ThemeChoice};
 
 mod fixture;
+mod trouble;
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let state = words.first().cloned().unwrap_or_default();
+    let scale = if words.iter().any(|word| word == "large") {
+        2.0
+    } else {
+        1.0
+    };
     let theme = if words.iter().any(|word| word == "light") {
         ThemeChoice::Light
     } else {
@@ -42,6 +48,7 @@ fn main() -> anyhow::Result<()> {
         stop: Box::new(|| {}),
         preferences: Preferences {
             theme,
+            scale,
             ..Preferences::default()
         },
         save: Box::new(|_| {}),
@@ -57,13 +64,16 @@ fn snapshot(state: &str, tick: u64) -> Snapshot {
         "starved" => fixture::starved(),
         "faulty" => fixture::faulty(),
         "empty" => fixture::empty(),
-        _ => fixture::running(tick),
+        _ => trouble::every()
+            .into_iter()
+            .find(|(name, _)| *name == state)
+            .map_or_else(|| fixture::running(tick), |(_, snapshot)| snapshot),
     }
 }
 
 /// Shows what was asked for, as a runtime would.
 fn answer(mut snapshot: Snapshot, said: &[Command]) -> Snapshot {
-    use smolpilot::runtime::{Knob, Stopped};
+    use smolpilot::runtime::{Connection, Knob, Stopped};
     let now = snapshot.now;
     for command in said {
         match command {
@@ -77,6 +87,7 @@ fn answer(mut snapshot: Snapshot, said: &[Command]) -> Snapshot {
                 });
             }
             Command::Resume => snapshot.stopped = None,
+            Command::EnableTorque => snapshot.connection = Connection::Connected { torque: true },
             Command::SetTask(task) => snapshot.task.clone_from(task),
             Command::Set(Knob::ChunkSizeThreshold(g)) => snapshot.knobs.chunk_size_threshold = *g,
             Command::Set(Knob::Scheduling(choice)) => snapshot.knobs.scheduling = *choice,

@@ -129,7 +129,17 @@ fn torque_is_enabled_at_once() {
     snapshot.connection = Connection::Connected { torque: false };
     let mut rig = Rig::new(snapshot);
     assert_eq!(rig.press("Enable torque"), [Command::EnableTorque]);
+    assert_eq!(
+        rig.press("Enable torque: it holds"),
+        [Command::EnableTorque]
+    );
     assert_eq!(rig.key(Key::P), [], "nothing drives without torque");
+    rig.0.state_mut().draft.follow(&Snapshot::default(), 1e9);
+    assert_eq!(rig.choose("POLICY"), []);
+    assert!(
+        rig.shows("Press Enable torque; the servos then hold"),
+        "a click that does nothing says what to do"
+    );
 }
 
 #[test]

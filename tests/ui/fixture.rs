@@ -220,6 +220,7 @@ pub fn running(tick: u64) -> Snapshot {
             JointVec([110.0, 100.0, 95.0, 95.0, 160.0, 100.0]),
         ],
         knobs,
+        tick_p99: Duration::from_micros(412),
         task: "put the red cube in the box".to_owned(),
         generation: 3,
         policy_source: "demo".to_owned(),
@@ -268,6 +269,7 @@ pub fn idle() -> Snapshot {
     snapshot.mode = Mode::Hold;
     snapshot.measured = held;
     snapshot.commanded = held;
+    snapshot.jog = held;
     snapshot.queue.upcoming = Arc::from([]);
     snapshot.queue.fill = 0.0;
     snapshot.chunk = None;

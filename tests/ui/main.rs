@@ -7,4 +7,5 @@ mod fixture;
 mod looking;
 mod pictures;
 mod rig;
+mod trouble;
 mod tuning;

@@ -8,16 +8,18 @@ use egui_kittest::{Harness, SnapshotResults};
 use smolpilot::runtime::Snapshot;
 use smolpilot::ui::{Draft, Page, cockpit_ui, theme};
 
-use crate::fixture;
+use crate::{fixture, trouble};
 
 fn window(
     snapshot: Snapshot,
     draft: Draft,
     theme: Theme,
     size: [f32; 2],
+    scale: f32,
 ) -> Harness<'static, Draft> {
     let mut harness = Harness::builder()
         .with_size(size)
+        .with_pixels_per_point(scale)
         .with_theme(theme)
         .with_context_setup(theme::install)
         .wgpu()
@@ -44,7 +46,7 @@ fn bars() {
         // A page with little on it, and so low that the two bars are all there is.
         let mut draft = Draft::default();
         draft.page = Page::Log;
-        let mut harness = window(snapshot, draft, theme, [1200.0, 118.0]);
+        let mut harness = window(snapshot, draft, theme, [1200.0, 118.0], 1.0);
         harness.snapshot(format!("bar_{name}"));
         results.extend_harness(&mut harness);
     }
@@ -55,7 +57,10 @@ fn shoot(name: &str, snapshot: Snapshot, draft: Draft, theme: Theme) {
 }
 
 fn shoot_sized(name: &str, snapshot: Snapshot, draft: Draft, theme: Theme, size: [f32; 2]) {
-    let mut harness = window(snapshot, draft, theme, size);
+    keep(name, &mut window(snapshot, draft, theme, size, 1.0));
+}
+
+fn keep(name: &str, harness: &mut Harness<'static, Draft>) {
     let picture = harness.render().expect("the window can be drawn");
     let directory =
         std::env::var("SMOLPILOT_PICTURES").unwrap_or_else(|_| "target/pictures".into());
@@ -81,15 +86,26 @@ fn every_state() {
         let name = format!("{name}_light");
         shoot(&name, snapshot, Draft::default(), Theme::Light);
     }
+    for (name, snapshot) in trouble::every() {
+        shoot(name, snapshot, Draft::default(), Theme::Dark);
+    }
     for size in [[960.0, 600.0], [1920.0, 1080.0], [2560.0, 1440.0]] {
         let name = format!("faulty_{}", size[0]);
         let snapshot = fixture::faulty();
         shoot_sized(&name, snapshot, Draft::default(), Theme::Dark, size);
     }
+    let name = "running_2560_light";
+    let size = [2560.0, 1440.0];
+    let snapshot = fixture::running(3_000);
+    shoot_sized(name, snapshot, Draft::default(), Theme::Light, size);
     for page in Page::ALL {
         let mut draft = Draft::default();
         draft.page = page;
         draft.asks_to_release = true;
         shoot(page.label(), fixture::running(3_000), draft, Theme::Dark);
     }
+    // A display of 3840 × 2160 pixels at twice the size.
+    let (snapshot, size) = (fixture::running(3_000), [1920.0, 1080.0]);
+    let mut window = window(snapshot, Draft::default(), Theme::Dark, size, 2.0);
+    keep("running_4k", &mut window);
 }

@@ -159,6 +159,11 @@ fn a_slow_device_is_told_in_words() {
     assert!(rig.shows("Starved 2.3 s"));
     assert!(rig.shows("no g keeps the plan fresh"));
     assert!(rig.shows("out of reach"));
+    let rig = Rig::new(crate::trouble::too_slow());
+    assert!(rig.shows(
+        "a chunk takes 9.6 s, longer than half of its 1.67 s: no g keeps the plan fresh; the arm holds between chunks"
+    ));
+    assert!(rig.shows("the task was cut to 48 tokens"));
 }
 
 #[test]
@@ -209,7 +214,10 @@ fn loading_shows_its_stages() {
         stage: LoadStage::Loading,
         fraction: Some(0.4),
     });
-    let rig = Rig::new(snapshot);
+    let mut rig = Rig::new(snapshot);
     assert!(rig.shows("loading weights  40 %"));
+    rig.0.state_mut().snapshot.now += std::time::Duration::from_secs(12);
+    rig.settle();
+    assert!(rig.shows("12.0 s so far"));
     assert!(rig.shows("checking the device"));
 }

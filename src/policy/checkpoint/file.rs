@@ -44,7 +44,9 @@ impl TensorFile {
         let size = bytes
             .first_chunk::<8>()
             .map_or(0, |size| u64::from_le_bytes(*size) as usize);
-        let metadata: Metadata = serde_json::from_slice(&bytes[8..8 + size])
+        // The file may have changed since its beginning was looked at.
+        let header = bytes.get(8..8 + size).unwrap_or_default();
+        let metadata: Metadata = serde_json::from_slice(header)
             .map_err(|err| damaged(format!("has a header that makes no sense: {err}")))?;
         let start = 8 + size;
         let short =

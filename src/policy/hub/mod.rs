@@ -87,11 +87,19 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Cache, mirror and offline mode as `HF_HOME`, `HF_ENDPOINT` and `HF_HUB_OFFLINE` say, as in Python.
+    /// Cache, mirror and offline mode as `HF_HUB_CACHE`, `HF_HOME`, `HF_ENDPOINT` and `HF_HUB_OFFLINE` say, as in Python.
     pub fn from_env() -> Self {
         let offline = std::env::var("HF_HUB_OFFLINE").unwrap_or_default();
+        let homeless =
+            std::env::var_os("HF_HOME").is_none() && directories::BaseDirs::new().is_none();
+        let cache = match std::env::var_os("HF_HUB_CACHE") {
+            Some(path) => Cache::new(path.into()),
+            // hf-hub would panic without a home.
+            None if homeless => Cache::new(std::env::temp_dir().join("huggingface").join("hub")),
+            None => Cache::from_env(),
+        };
         Self {
-            cache: Cache::from_env(),
+            cache,
             endpoint: std::env::var("HF_ENDPOINT").unwrap_or_else(|_| HUB.to_owned()),
             offline: matches!(
                 offline.to_ascii_lowercase().as_str(),
@@ -163,11 +171,13 @@ impl Hub {
             return Err(Error::offline(id));
         }
         self.knock(id)?;
-        ApiBuilder::from_cache(self.cache.clone())
+        let mut builder = ApiBuilder::from_cache(self.cache.clone())
             .with_endpoint(self.endpoint.clone())
-            .with_progress(false)
-            .build()
-            .map_err(|err| Error::from_api(id, "", err))
+            .with_progress(false);
+        if let Ok(token) = std::env::var("HF_TOKEN") {
+            builder = builder.with_token(Some(token));
+        }
+        builder.build().map_err(|err| Error::from_api(id, "", err))
     }
 
     /// hf-hub waits for ever for a network that swallows packets, so see first that somebody is there.

@@ -15,6 +15,8 @@ enum Answer {
     File(Vec<u8>),
     /// Breaks the connection after this many bytes, the first time.
     Break(Vec<u8>, usize),
+    /// Ends well after this many bytes, the first time, as a proxy does that has seen enough.
+    Short(Vec<u8>, usize),
     Status(u16),
 }
 
@@ -57,29 +59,65 @@ impl Server {
     }
 }
 
-/// Path and first byte of the range of one request, or `None` when the client only knocked.
-fn read_request(stream: &TcpStream) -> std::io::Result<Option<(String, Option<usize>)>> {
+/// A request: its path, the first byte that is wanted, and whether only that byte is.
+struct Request {
+    path: String,
+    from: usize,
+    probe: bool,
+}
+
+/// Reads a request, `None` when the client only knocked.
+fn read_request(stream: &TcpStream) -> std::io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
     }
-    let mut from = None;
+    let mut request = Request {
+        path: first.split(' ').nth(1).unwrap_or_default().to_owned(),
+        from: 0,
+        probe: false,
+    };
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
-            break;
+            return Ok(Some(request));
         }
         let line = line.to_ascii_lowercase();
-        if let Some(range) = line.strip_prefix("range: bytes=") {
-            from = range
-                .split('-')
-                .next()
-                .and_then(|start| start.trim().parse().ok());
+        if let Some((from, to)) = line
+            .strip_prefix("range: bytes=")
+            .and_then(|range| range.trim().split_once('-'))
+        {
+            request.from = from.parse().unwrap_or(0);
+            request.probe = !to.is_empty();
         }
     }
-    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    Ok(Some((path, from)))
+}
+
+fn no(mut stream: &TcpStream, status: u16) -> std::io::Result<()> {
+    write!(
+        stream,
+        "HTTP/1.1 {status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+}
+
+fn list(mut stream: &TcpStream, files: &BTreeMap<String, Answer>) -> std::io::Result<()> {
+    if let Some(Answer::Status(status)) = files.get("api") {
+        return no(stream, *status);
+    }
+    let names: Vec<String> = files
+        .keys()
+        .map(|name| format!("{{\"rfilename\": \"{name}\"}}"))
+        .collect();
+    let body = format!(
+        "{{\"sha\": \"{COMMIT}\", \"siblings\": [{}]}}",
+        names.join(",")
+    );
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 fn answer(
@@ -87,80 +125,39 @@ fn answer(
     files: &Mutex<BTreeMap<String, Answer>>,
     log: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {
-    let Some((path, from)) = read_request(&stream)? else {
+    let Some(Request { path, from, probe }) = read_request(&stream)? else {
         return Ok(());
     };
-    log.lock().unwrap().push(format!("{path} {from:?}"));
+    log.lock().unwrap().push(format!("{path} {from}"));
     let mut files = files.lock().unwrap();
     if path.starts_with("/api/models/") {
-        let list: Vec<String> = files
-            .keys()
-            .filter(|name| *name != "api")
-            .map(|name| format!("{{\"rfilename\": \"{name}\"}}"))
-            .collect();
-        let body = format!(
-            "{{\"sha\": \"{COMMIT}\", \"siblings\": [{}]}}",
-            list.join(",")
-        );
-        return match files.get("api") {
-            Some(Answer::Status(status)) => write!(
-                stream,
-                "HTTP/1.1 {status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            ),
-            _ => write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            ),
-        };
+        return list(&stream, &files);
     }
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    let probe = from == Some(0)
-        && log
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|l| l.contains(&format!("/{name} ")))
-            .count()
-            % 2
-            == 1;
-    let (body, stop) = match files.get(&name) {
-        Some(Answer::File(body)) => (body.clone(), usize::MAX),
-        Some(Answer::Break(body, stop)) => (body.clone(), *stop),
-        Some(Answer::Status(status)) => {
-            return write!(
-                stream,
-                "HTTP/1.1 {status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-        }
-        None => {
-            return write!(
-                stream,
-                "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-        }
+    // How much is announced and how much is sent.
+    let (body, announced, sent) = match files.get(&name) {
+        Some(Answer::File(body)) => (body.clone(), usize::MAX, usize::MAX),
+        Some(Answer::Break(body, stop)) => (body.clone(), usize::MAX, *stop),
+        Some(Answer::Short(body, stop)) => (body.clone(), *stop, *stop),
+        Some(Answer::Status(status)) => return no(&stream, *status),
+        None => return no(&stream, 404),
     };
-    let from = from.unwrap_or(0);
     if from >= body.len() {
-        return write!(
-            stream,
-            "HTTP/1.1 416 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        );
+        return no(&stream, 416);
     }
     let part = if probe { &body[..1] } else { &body[from..] };
     write!(
         stream,
-        "HTTP/1.1 206 Partial\r\nETag: \"tag-{name}\"\r\nX-Repo-Commit: {COMMIT}\r\nContent-Range: bytes {from}-{}/{}\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 206 Partial\r\nETag: \"tag-{name}\"\r\nX-Repo-Commit: {COMMIT}\r\n\
+         Content-Range: bytes {from}-{}/{}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         from + part.len() - 1,
         body.len(),
-        part.len()
+        part.len().min(announced)
     )?;
-    if !probe && stop < part.len() {
+    if !probe {
         files.insert(name, Answer::File(body.clone()));
-        return stream.write_all(&part[..stop]);
     }
-    stream.write_all(part)
+    stream.write_all(&part[..part.len().min(sent)])
 }
 
 fn id() -> HubId {
@@ -249,8 +246,42 @@ fn a_broken_connection_continues_where_it_broke() {
     let continued = server
         .requests()
         .iter()
-        .any(|line| line.contains("model.safetensors Some(") && !line.ends_with("Some(0)"));
+        .any(|line| line.ends_with("model.safetensors 40000"));
     assert!(continued, "{:?}", server.requests());
+}
+
+#[test]
+fn a_download_that_ends_too_early_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = whole();
+    let body: Vec<u8> = (0..9000u32).map(|i| (i % 241) as u8).collect();
+    files[2].1 = Answer::Short(body.clone(), 4000);
+    let server = Server::start(&files);
+    let fetched = server
+        .hub(dir.path())
+        .checkpoint(&id(), &mut |_| {})
+        .unwrap();
+    let weights = std::fs::read(fetched.directory.join("model.safetensors")).unwrap();
+    assert!(weights == body, "{} bytes", weights.len());
+    let continued = |line: &String| line.ends_with("model.safetensors 4000");
+    assert!(server.requests().iter().any(continued));
+}
+
+#[test]
+fn a_part_that_is_complete_but_was_never_filed_is_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let blobs = dir.path().join("models--owner--model/blobs");
+    std::fs::create_dir_all(&blobs).unwrap();
+    std::fs::write(blobs.join("tag-model.part"), [7; 5000]).unwrap();
+    let server = Server::start(&whole());
+    let fetched = server
+        .hub(dir.path())
+        .checkpoint(&id(), &mut |_| {})
+        .unwrap();
+    let weights = std::fs::read(fetched.directory.join("model.safetensors")).unwrap();
+    assert_eq!(weights, [7; 5000]);
+    let last_byte = |line: &String| line.ends_with("model.safetensors 4999");
+    assert!(server.requests().iter().any(last_byte));
 }
 
 #[test]

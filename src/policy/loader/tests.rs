@@ -105,6 +105,49 @@ fn names_that_lead_nowhere_are_explained() {
     assert!(words(&path("tiny_a").display().to_string()).contains("config.json"));
 }
 
+/// Case a01, from the operator's side: one renamed tensor and nothing is loaded.
+#[test]
+fn a_renamed_tensor_stops_the_load_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let from = path("tiny_a");
+    for part in ["checkpoint", "vlm"] {
+        std::fs::create_dir(dir.path().join(part)).unwrap();
+        for entry in std::fs::read_dir(from.join(part)).unwrap() {
+            let entry = entry.unwrap();
+            let bytes = std::fs::read(entry.path()).unwrap();
+            std::fs::write(dir.path().join(part).join(entry.file_name()), bytes).unwrap();
+        }
+    }
+    let request = LoadRequest {
+        source: dir.path().join("checkpoint").display().to_string(),
+        stats: None,
+    };
+    assert!(loaded(&request).is_ok(), "unchanged, it loads");
+
+    let weights = dir.path().join("checkpoint/model.safetensors");
+    let bytes = std::fs::read(&weights).unwrap();
+    let (good, bad) = (b"layers.2.self_attn.q_proj", b"layers.2.self_attn.Q_proj");
+    let start = b"lm_expert.".len();
+    let wanted = [b"lm_expert.", good.as_slice()].concat();
+    let at = bytes
+        .windows(wanted.len())
+        .position(|w| w == wanted)
+        .unwrap()
+        + start;
+    let mut changed = bytes.clone();
+    changed[at..at + bad.len()].copy_from_slice(bad);
+    std::fs::write(&weights, changed).unwrap();
+    let Err(refusal) = loaded(&request) else {
+        panic!("a network with a random layer was loaded")
+    };
+    for words in [
+        "missing     model.vlm_with_expert.lm_expert.layers.2.self_attn.q_proj.weight",
+        "unexpected  model.vlm_with_expert.lm_expert.layers.2.self_attn.Q_proj.weight",
+    ] {
+        assert!(refusal.why.contains(words), "{}", refusal.why);
+    }
+}
+
 #[test]
 fn a_training_output_is_called_by_its_run() {
     assert_eq!(directory_name(Path::new("/x/my_run")), "my_run");

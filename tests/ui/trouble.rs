@@ -1,0 +1,134 @@
+//! The states in which something is on its way or wrong, each of which must be seen at a glance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smolpilot::policy::{LoadProgress, LoadStage};
+use smolpilot::runtime::{
+    CameraStatus, Connection, Fault, FaultKind, Mode, Percentiles, PolicyStatus, Snapshot,
+};
+
+use crate::fixture;
+
+fn fault(kind: FaultKind, what: &str, remedy: &str, now: Duration) -> Fault {
+    Fault {
+        id: 11,
+        kind,
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+        since: now.saturating_sub(Duration::from_millis(2_600)),
+        count: 1,
+        active: true,
+    }
+}
+
+fn loading(stage: LoadStage, fraction: Option<f32>) -> Snapshot {
+    let mut snapshot = fixture::idle();
+    snapshot.spec = None;
+    snapshot.policy_source = "lerobot/smolvla_base".to_owned();
+    snapshot.policy = PolicyStatus::Loading(LoadProgress { stage, fraction });
+    snapshot
+}
+
+/// The arm answers, and nothing holds it.
+pub fn limp() -> Snapshot {
+    let mut snapshot = fixture::idle();
+    snapshot.connection = Connection::Connected { torque: false };
+    snapshot
+}
+
+/// The checkpoint carries statistics of several data sets, and the operator must choose.
+pub fn refused() -> Snapshot {
+    let mut snapshot = fixture::idle();
+    snapshot.spec = None;
+    snapshot.policy = PolicyStatus::Refused {
+        why: "The checkpoint carries statistics of 3 data sets; the wrong ones make wrong motion."
+            .to_owned(),
+        stats: ["so100-blue", "so100-red", "aloha"]
+            .map(str::to_owned)
+            .into(),
+    };
+    snapshot
+}
+
+/// The policy's thread ended in mid-run.
+pub fn failed(restarting: bool) -> Snapshot {
+    let mut snapshot = fixture::running(3_000);
+    let why = "The policy's thread ended: out of memory on the device.";
+    snapshot.policy = PolicyStatus::Failed {
+        why: why.to_owned(),
+        restarting,
+    };
+    let remedy = "It is being started again; fewer cameras or another device need less memory.";
+    snapshot.faults = vec![fault(FaultKind::PolicyDied, why, remedy, snapshot.now)];
+    snapshot.policy_restarts = 2;
+    snapshot
+}
+
+/// A chunk takes longer than half of what it lasts, and there is still something to execute.
+pub fn too_slow() -> Snapshot {
+    let mut snapshot = fixture::running(3_000);
+    snapshot.latency.total = Percentiles {
+        p50: Duration::from_millis(9_600),
+        p95: Duration::from_millis(10_100),
+    };
+    snapshot.queue.g_min = Some(5.76);
+    snapshot.queue.g_min_p95 = Some(6.06);
+    snapshot.queue.no_g_keeps_fresh = true;
+    snapshot.policy_warnings = vec![
+        "the task was cut to 48 tokens".to_owned(),
+        "no camera feeds camera3".to_owned(),
+    ];
+    snapshot
+}
+
+/// A camera was unplugged.
+pub fn camera_lost() -> Snapshot {
+    let mut snapshot = fixture::running(3_000);
+    snapshot.cameras[0].status = CameraStatus::Lost("it was unplugged".to_owned());
+    snapshot.cameras[0].age = Some(Duration::from_millis(4_200));
+    snapshot.cameras[0].rate_hz = 0.0;
+    let what = "Camera front is gone; the policy is paused.";
+    let remedy = "Plug it in again; it is being reopened.";
+    snapshot.faults = vec![fault(FaultKind::CameraStale, what, remedy, snapshot.now)];
+    snapshot
+}
+
+/// The servo bus was unplugged in mid-run.
+pub fn bus_lost() -> Snapshot {
+    let mut snapshot = fixture::running(3_000);
+    snapshot.mode = Mode::Hold;
+    let why = "/dev/ttyACM0 was unplugged";
+    snapshot.connection = Connection::Lost(why.to_owned());
+    let remedy =
+        "Plug the USB cable in again and check the arm's power; the port is being reopened.";
+    snapshot.faults = vec![fault(FaultKind::BusLost, why, remedy, snapshot.now)];
+    snapshot.chunk = None;
+    snapshot.queue.upcoming = Arc::from([]);
+    snapshot
+}
+
+/// Stopped, and the servos have not said yet that they hold.
+pub fn unconfirmed() -> Snapshot {
+    let mut snapshot = fixture::stopped();
+    if let Some(stopped) = &mut snapshot.stopped {
+        stopped.acknowledged = false;
+    }
+    snapshot
+}
+
+/// All of them, by name.
+pub fn every() -> Vec<(&'static str, Snapshot)> {
+    vec![
+        ("limp", limp()),
+        ("loading", loading(LoadStage::Loading, Some(0.4))),
+        ("warm-up", loading(LoadStage::WarmUp, None)),
+        ("refused", refused()),
+        ("failed", failed(false)),
+        ("restarting", failed(true)),
+        ("too-slow", too_slow()),
+        ("camera-lost", camera_lost()),
+        ("bus-lost", bus_lost()),
+        ("unconfirmed", unconfirmed()),
+    ]
+}
