@@ -139,7 +139,9 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
             fraction: None,
         });
         let passed = self_test::verify(&device, &Verdicts::of_user()).map_err(refusal)?;
-        log::info!("self-test: {passed}");
+        if passed.stages > 0 {
+            log::info!("self-test: {passed}");
+        }
         policy::load(request, &device, progress)
     })
 }

@@ -199,7 +199,7 @@ pub fn action_names(spec: &PolicySpec) -> Vec<String> {
 /// The chunk in robot units, one row a step.
 fn table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let ms = report.ms;
-    writeln!(out, "device     {} ({})", report.device, report.precision)?;
+    writeln!(out, "device     {}", report.device)?;
     writeln!(
         out,
         "time       {:.1} ms: preprocess {:.1}, vision {:.1}, prefix {:.1}, denoise {:.1}",
@@ -222,6 +222,9 @@ fn table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod golden;
 
 #[cfg(test)]
 mod tests {

@@ -190,11 +190,7 @@ impl Report {
     /// The report as a table for people.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let subject = &self.subject;
-        writeln!(
-            out,
-            "{} on {} ({})",
-            subject.policy, subject.device, subject.precision
-        )?;
+        writeln!(out, "{} on {}", subject.policy, subject.device)?;
         writeln!(
             out,
             "{} views, {} language tokens, prefix {}, chunk {}, {} steps; {} runs after a first of {:.0} ms\n",
