@@ -93,7 +93,7 @@ fn views(facts: &Facts<'_>) -> (Option<String>, Option<String>) {
     let cameras = match facts.cameras {
         [] => "no camera is named; add --camera NAME=SOURCE".to_owned(),
         names => format!(
-            "there is {}; bind with --view VIEW=CAMERA",
+            "the cameras are {}; bind with --view VIEW=CAMERA",
             names.join(", ")
         ),
     };
