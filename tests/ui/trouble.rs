@@ -25,7 +25,7 @@ fn fault(kind: FaultKind, what: &str, remedy: &str, now: Duration) -> Fault {
 fn loading(stage: LoadStage, fraction: Option<f32>) -> Snapshot {
     let mut snapshot = fixture::idle();
     snapshot.spec = None;
-    snapshot.policy_source = "lerobot/smolvla_base".to_owned();
+    "lerobot/smolvla_base".clone_into(&mut snapshot.policy_source);
     snapshot.policy = PolicyStatus::Loading(LoadProgress { stage, fraction });
     snapshot
 }
