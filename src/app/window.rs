@@ -4,11 +4,18 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use crossbeam_channel::{Sender, TrySendError};
-use eframe::egui::{self, Context, ViewportBuilder};
+use eframe::egui::{self, Context, Vec2, ViewportBuilder};
 
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
 use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
+
+/// Size of the window at a scale of one, points of the display.
+const SIZE: Vec2 = Vec2::new(1280.0, 800.0);
+/// The panels need at least this much room, points; where a scale would leave less, the window is drawn smaller.
+const LEAST: Vec2 = Vec2::new(900.0, 560.0);
+/// Below this nothing can be read, however small the window is.
+const LEAST_ZOOM: f32 = 0.75;
 
 /// What the window is connected to.
 pub struct WindowSetup {
@@ -35,7 +42,7 @@ pub fn run(setup: WindowSetup) -> anyhow::Result<()> {
         .with_title("smolpilot")
         .with_app_id("smolpilot")
         .with_icon(Arc::new(ui::icon()))
-        .with_inner_size([1280.0, 800.0])
+        .with_inner_size(SIZE * setup.preferences.scale)
         .with_min_inner_size([960.0, 600.0]);
     let options = eframe::NativeOptions {
         viewport,
@@ -60,6 +67,8 @@ pub struct Window {
     draft: Draft,
     /// The preferences as last applied and saved.
     applied: Preferences,
+    /// The zoom that was last set.
+    zoom: f32,
     scene: Option<SceneTexture>,
     commands: Vec<Command>,
 }
@@ -69,12 +78,16 @@ impl Window {
         theme::install(&creation.egui_ctx);
         let draft = Draft::new(setup.preferences.clone());
         let applied = draft.preferences.clone();
-        apply(&creation.egui_ctx, &applied);
+        creation
+            .egui_ctx
+            .set_theme(egui::ThemePreference::from(applied.theme));
+        creation.egui_ctx.set_zoom_factor(applied.scale);
         let scene = creation.wgpu_render_state.clone().map(SceneTexture::new);
         Self {
             snapshot: setup.snapshots.get().unwrap_or_default(),
             setup,
             draft,
+            zoom: applied.scale,
             applied,
             scene,
             commands: Vec::new(),
@@ -107,16 +120,20 @@ impl Window {
     /// Follows the settings page and the zoom keys, and saves what changed.
     fn keep_preferences(&mut self, ctx: &Context) {
         let preferences = &mut self.draft.preferences;
-        if preferences.scale == self.applied.scale {
+        if ctx.zoom_factor() != self.zoom {
             // Ctrl + and Ctrl − change the zoom behind our back.
             preferences.scale = ctx.zoom_factor();
         }
         if *preferences != self.applied {
             *preferences = preferences.clone().sane();
-            apply(ctx, preferences);
+            ctx.set_theme(egui::ThemePreference::from(preferences.theme));
             (self.setup.save)(preferences);
             self.applied.clone_from(preferences);
         }
+        let native = ctx.content_rect().size() * ctx.pixels_per_point()
+            / ctx.native_pixels_per_point().unwrap_or(1.0);
+        self.zoom = fitting_zoom(self.applied.scale, native);
+        ctx.set_zoom_factor(self.zoom);
     }
 
     fn draw_scene(&mut self, is_dark: bool) {
@@ -129,9 +146,11 @@ impl Window {
     }
 }
 
-fn apply(ctx: &Context, preferences: &Preferences) {
-    ctx.set_theme(egui::ThemePreference::from(preferences.theme));
-    ctx.set_zoom_factor(preferences.scale);
+/// The scale that the operator wants, or less where the panels would not fit into a window of `native` points.
+fn fitting_zoom(scale: f32, native: Vec2) -> f32 {
+    // In steps, so that a rounded size cannot make the zoom, and with it every glyph, change from frame to frame.
+    let most = ((native / LEAST).min_elem() * 20.0).floor() / 20.0;
+    scale.min(most.max(LEAST_ZOOM))
 }
 
 impl eframe::App for Window {
@@ -167,5 +186,19 @@ impl eframe::App for Window {
         if self.setup.commands.try_send(Command::Shutdown).is_err() {
             log::warn!("the control thread could not be told that the window closed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_never_pushes_the_panels_out_of_the_window() {
+        let display = Vec2::new(3840.0, 2160.0);
+        assert_eq!(fitting_zoom(2.0, display), 2.0);
+        assert_eq!(fitting_zoom(1.5, SIZE), 1.4);
+        assert_eq!(fitting_zoom(1.0, SIZE), 1.0);
+        assert_eq!(fitting_zoom(1.0, Vec2::new(320.0, 200.0)), LEAST_ZOOM);
     }
 }

@@ -6,12 +6,12 @@ use egui::ViewportInfo;
 
 use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
 
-/// Drawing rate when only camera pictures change, Hz.
+/// Drawing rate when only camera pictures change, Hz; never above half of the bound.
 const PICTURES_HZ: f32 = 10.0;
 /// Drawing rate when nothing changes, Hz.
 const IDLE_HZ: f32 = 3.0;
 /// Drawing rate at most where the window's GPU is emulated on the CPU, Hz.
-const EMULATED_HZ: u32 = 20;
+const EMULATED_HZ: u32 = 15;
 /// How often a hidden window looks at what came in for it.
 const HIDDEN_PAUSE: Duration = Duration::from_millis(500);
 /// A joint that moved less than this over the newest samples stands still, robot units; servos tick by 0.09°.
@@ -25,7 +25,7 @@ pub fn pause(snapshot: &Snapshot, frame_rate: u32) -> Duration {
     let rate = if moves(snapshot) {
         most
     } else if shows_pictures(snapshot) {
-        PICTURES_HZ.min(most)
+        PICTURES_HZ.min(most / 2.0)
     } else {
         IDLE_HZ
     };
