@@ -78,6 +78,8 @@ pub struct ArmState {
     pub measured: Result<JointVec, ArmFailure>,
     /// The arm takes actions: it was armed, and nothing has happened since that asks for a new start.
     pub torque: bool,
+    /// Joints whose servos have torque, be the arm armed or not.
+    pub held_joints: usize,
     /// Packets repeated since the connection.
     pub retries: u64,
     /// What the servos complain about.
@@ -186,6 +188,8 @@ struct ArmWatch {
     connection: Connection,
     /// Armed by us since the connection; without it no goal is sent.
     armed: bool,
+    /// Joints whose servos have torque, be the arm armed or not.
+    held_joints: usize,
     measured: JointVec,
     commanded: JointVec,
     limits: [JointVec; 2],
