@@ -41,7 +41,7 @@ pub fn knob_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
         commands,
     };
     heading_ui(ui, "SCHEDULING", |ui| {
-        weak_ui(ui, "double click returns a knob");
+        weak_ui(ui, "double click: default");
     });
     scheduling_ui(ui, &mut rows);
     threshold_ui(ui, &mut rows);
@@ -303,8 +303,9 @@ fn rtc_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         suffix: "",
         default: f64::from(rows.defaults.rtc.max_guidance_weight),
         obstacle: None,
-        hint: "max_guidance_weight: upper bound of the pull towards the old chunk.",
-        mark: None,
+        hint: "max_guidance_weight: upper bound of the pull towards the old chunk. Above the number of Euler steps it \
+               overshoots.",
+        mark: Some(rows.knobs.num_steps as f64),
     };
     if let Some(value) = weight.ui(ui, rows.draft) {
         rows.set(Knob::Rtc(RtcKnobs {
@@ -313,6 +314,10 @@ fn rtc_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         }));
     }
     schedule_ui(ui, rows, rtc);
+    // Each Euler step of 1 / num_steps then goes further than all the way to the old chunk.
+    if rtc.max_guidance_weight > rows.knobs.num_steps as f32 {
+        weak_ui(ui, "! guidance above steps overshoots the old chunk");
+    }
 }
 
 fn schedule_ui(ui: &mut Ui, rows: &mut Rows<'_>, rtc: RtcKnobs) {

@@ -93,12 +93,12 @@ impl State {
         let percent = |share: f32| format!("{:.0} %", share * 100.0);
         if let Some(share) = snapshot.arming {
             let headline = format!("Enabling torque {}", percent(share));
-            let detail = "torque comes on joint by joint · Stop breaks it off";
+            let detail = "joint by joint · Stop breaks it off";
             return Some(Self::new(headline, detail, Tone::Calm));
         }
         if let Some(share) = snapshot.releasing {
             let headline = format!("Letting down {}", percent(share));
-            let detail = "the arm sinks, then torque goes off · Stop holds it";
+            let detail = "the arm sinks · Stop makes it hold";
             return Some(Self::new(headline, detail, Tone::Calm));
         }
         if snapshot.mode != Mode::Hold {

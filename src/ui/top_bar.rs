@@ -25,7 +25,7 @@ const ENABLE: &str = "Enable torque";
 const RELEASE: &str = "Release torque…";
 /// From this width on everything has room.
 const WIDE: f32 = 1180.0;
-const RATE_WIDTH: f32 = 64.0;
+const RATE_WIDTH: f32 = 84.0;
 
 /// Ground and inks of the bar: a person at the helm turns it amber, a stop turns it red.
 #[derive(Clone, Copy)]
@@ -230,7 +230,7 @@ fn arm_ui(
         ui.spacing_mut().item_spacing.x = 4.0;
         let is_on = matches!(snapshot.connection, Connection::Connected { .. });
         dot_ui(ui, ink.text, is_on);
-        let text = RichText::new(arm_words(snapshot)).size(theme::BODY);
+        let text = RichText::new(arm_words(snapshot, ui.available_width())).size(theme::BODY);
         let label = ui.add(Label::new(text.color(ink.text)).truncate());
         if let Connection::Lost(why) = &snapshot.connection {
             label.on_hover_text(why);
@@ -249,8 +249,8 @@ fn arm_ui(
     });
 }
 
-/// The name alone where the arm answers, for the filled dot says that it does; else what is the matter with it first.
-fn arm_words(snapshot: &Snapshot) -> String {
+/// The name, and what is the matter with the arm; where there is little room, the filled dot alone says that it answers.
+fn arm_words(snapshot: &Snapshot, room: f32) -> String {
     let name = match snapshot.arm.rsplit('/').next() {
         None | Some("") => "arm",
         Some(name) => name,
@@ -258,6 +258,7 @@ fn arm_words(snapshot: &Snapshot) -> String {
     match &snapshot.connection {
         Connection::Absent => format!("absent: {name}"),
         Connection::Connecting => format!("connecting: {name}"),
+        Connection::Connected { .. } if room < ARM_WIDTH_NARROW => name.to_owned(),
         Connection::Connected { .. } => format!("{name} connected"),
         Connection::Lost(_) => format!("lost: {name}"),
     }
@@ -326,7 +327,7 @@ fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
         let rate = format!("{:.1} Hz", snapshot.rate_hz);
         ui.label(theme::figure(rate, theme::LARGE).color(ink.text))
             .on_hover_text("Measured rate of the control loop.");
-        let late = format!("late {}", words::count(snapshot.late_ticks));
+        let late = format!("{} late ticks", words::count(snapshot.late_ticks));
         ui.label(RichText::new(late).size(theme::SMALL).color(ink.weak))
             .on_hover_text(
                 "Control periods that began too late; they are counted, never replayed.",

@@ -44,7 +44,7 @@ use crate::scene::Props;
 pub const LOST_AFTER: u32 = 3;
 
 /// Who has stopped the arm when the emergency stop was pressed.
-const BUTTON: &str = "the stop button";
+const BUTTON: &str = "the operator";
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
