@@ -8,7 +8,7 @@ use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::binding::{bind, camera_of};
-use crate::runtime::{Knobs, RtcKnobs, Snapshot, ViewBinding};
+use crate::runtime::{Knobs, Snapshot, ViewBinding};
 
 /// Tasks that are remembered; the keys 1 to 9 reach them.
 const RECENT_TASKS: usize = 9;
@@ -128,7 +128,7 @@ impl Settings {
     pub fn follow(&mut self, seen: &Snapshot) -> bool {
         let before = self.clone();
         let chosen_g = self.knobs.chunk_size_threshold;
-        self.knobs = chosen(self.knobs, seen);
+        self.knobs = seen.knobs;
         if seen.knobs.auto_threshold {
             self.knobs.chunk_size_threshold = chosen_g;
         }
@@ -162,37 +162,6 @@ impl Settings {
     }
 }
 
-/// The knobs as the operator chose them. A policy with short chunks bounds what is shown, not what was chosen: a value at
-/// its bound may stand for a larger one, which the next policy gets.
-fn chosen(kept: Knobs, seen: &Snapshot) -> Knobs {
-    let bound = seen
-        .spec
-        .as_ref()
-        .map_or(usize::MAX, |spec| spec.chunk_size);
-    let wider = |kept: usize, shown: usize, bound: usize| match bound {
-        // Without a policy, what is shown was bounded by the last one.
-        usize::MAX => kept.max(shown),
-        _ if shown >= bound => kept.max(shown),
-        _ => shown,
-    };
-    let shown = seen.knobs;
-    let actions_per_chunk = wider(kept.actions_per_chunk, shown.actions_per_chunk, bound);
-    let horizon = (kept.rtc.execution_horizon, shown.rtc.execution_horizon);
-    Knobs {
-        actions_per_chunk,
-        n_action_steps: wider(
-            kept.n_action_steps,
-            shown.n_action_steps,
-            bound.min(shown.actions_per_chunk),
-        ),
-        rtc: RtcKnobs {
-            execution_horizon: wider(horizon.0, horizon.1, bound),
-            ..shown.rtc
-        },
-        ..shown
-    }
-}
-
 fn at(path: &Path, source: io::Error) -> SettingsError {
     let path = path.to_owned();
     SettingsError::Io { path, source }
@@ -201,7 +170,6 @@ fn at(path: &Path, source: io::Error) -> SettingsError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicySpec;
     use crate::runtime::{CameraStatus, CameraView, Scheduling};
 
     #[test]
@@ -235,32 +203,6 @@ mod tests {
         let kept = fs::read_to_string(place.path().join("settings.json.bad")).unwrap();
         assert_eq!(kept, "{ half a fi");
         assert!(!path.exists() && Settings::load(&path).1.is_none());
-    }
-
-    #[test]
-    fn a_policy_with_short_chunks_leaves_no_short_chunks_behind() {
-        let mut settings = Settings::default();
-        let long = settings.knobs;
-        let spec = PolicySpec {
-            chunk_size: 8,
-            ..PolicySpec::default()
-        };
-        let mut seen = Snapshot {
-            knobs: long.clamped_to(8),
-            spec: Some(spec.into()),
-            ..Snapshot::default()
-        };
-        settings.follow(&seen);
-        assert_eq!(settings.knobs, long);
-        seen.knobs.actions_per_chunk = 5;
-        seen.knobs.n_action_steps = 3;
-        settings.follow(&seen);
-        let kept = settings.knobs;
-        assert_eq!(
-            (kept.actions_per_chunk, kept.n_action_steps),
-            (5, 3),
-            "chosen"
-        );
     }
 
     #[test]

@@ -80,12 +80,7 @@ fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
     .on_hover_text(
         "Layers of the VLM + layers of the action expert · Euler steps of the checkpoint · size",
     );
-    let on = if spec.device.ends_with(&spec.precision) {
-        spec.device.clone()
-    } else {
-        format!("{} · {}", spec.device, spec.precision)
-    };
-    weak_cut_ui(ui, on);
+    weak_cut_ui(ui, format!("{} · {}", spec.device, spec.precision));
 }
 
 /// What is odd about the checkpoint and about its newest chunk, and how often it had to be started again.
