@@ -154,6 +154,17 @@ impl Supervisor {
         }
     }
 
+    /// Gives up a policy that is being loaded; whether there was one.
+    pub fn cancel(&mut self) -> bool {
+        let loading = matches!(self.phase, Phase::Loading(_));
+        if loading {
+            self.phase = Phase::Absent;
+            self.spec = None;
+            self.incarnation += 1;
+        }
+        loading
+    }
+
     /// Whether a report comes from the living incarnation.
     pub fn hears(&self, report: &PolicyReport) -> bool {
         report.incarnation == self.incarnation
@@ -297,6 +308,7 @@ mod tests {
             at,
             consumed: 0,
             scheduling: Scheduling::Async,
+            num_steps: 10,
             guided: false,
             capture: Duration::ZERO,
         }

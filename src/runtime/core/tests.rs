@@ -372,6 +372,46 @@ fn a_refused_policy_offers_its_statistics() {
 }
 
 #[test]
+fn loading_can_be_cancelled_and_what_was_loaded_comes_too_late() {
+    let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+    bench.load_time = Duration::from_secs(2);
+    bench.tick(vec![]);
+    bench.tick(vec![Command::CancelLoad]);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    assert!(bench.left, "its thread is not waited for");
+    bench.run(3.0);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    bench.load_time = Duration::ZERO;
+    bench.tick(vec![Command::LoadPolicy("another".to_owned())]);
+    bench.tick(vec![Command::CancelLoad]);
+    bench.tick(vec![]);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    bench.tick(vec![Command::LoadPolicy("another".to_owned())]);
+    bench.tick(vec![]);
+    bench.tick(vec![Command::CancelLoad]);
+    assert_eq!(
+        bench.seen.policy,
+        PolicyStatus::Ready { busy: false },
+        "nothing is being loaded"
+    );
+}
+
+#[test]
+fn each_request_has_its_noise_and_each_seed_its_own() {
+    let noises = |seed| {
+        let mut bench = Bench::driving(Knobs::default(), 50, Temper::Counts);
+        bench.control.seed = seed;
+        bench.run(5.0);
+        let noise = bench.requests.iter().map(|it| it.options.noise.clone());
+        noise.collect::<Vec<_>>()
+    };
+    let (first, again, other) = (noises(1), noises(1), noises(2));
+    assert_eq!(first, again);
+    assert!(first.len() > 3 && first.windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(first.iter().skip(1).all(|noise| !other.contains(noise)));
+}
+
+#[test]
 fn a_reset_of_the_scene_is_a_new_episode() {
     let mut bench = flying(50);
     let generation = bench.seen.generation;
