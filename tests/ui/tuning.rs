@@ -219,5 +219,20 @@ fn loading_shows_its_stages() {
     rig.0.state_mut().snapshot.now += std::time::Duration::from_secs(12);
     rig.settle();
     assert!(rig.shows("12.0 s so far"));
-    assert!(rig.shows("checking the device"));
+    // In the order in which they happen.
+    let stages = [
+        "●  checking the device",
+        "●  downloading",
+        "▶  loading weights",
+        "○  first chunk",
+    ];
+    assert!(stages.into_iter().all(|stage| rig.shows(stage)));
+    assert_eq!(rig.press("Cancel loading"), [Command::CancelLoad]);
+}
+
+#[test]
+fn the_device_is_named_with_its_precision_and_the_reason() {
+    let rig = Rig::new(fixture::idle());
+    assert!(rig.shows("NVIDIA GeForce RTX 4070 · wgpu (Vulkan) · f32"));
+    assert!(rig.shows("chosen: best hardware GPU"));
 }
