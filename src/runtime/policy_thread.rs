@@ -331,9 +331,11 @@ mod tests {
                 });
             };
             tell();
-            while request.source == "endless" {
-                thread::yield_now();
-                tell();
+            if request.source == "endless" {
+                loop {
+                    thread::yield_now();
+                    tell();
+                }
             }
             Ok(Box::new(Echo(PolicySpec {
                 views: ["a", "b", "c"].map(str::to_owned).to_vec(),

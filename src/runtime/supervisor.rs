@@ -63,7 +63,7 @@ pub struct PolicyStart {
 /// How patient the runtime is with a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
-    /// An answer later than this, and than [`HANG_FACTOR`] times the slowest so far, counts as hung.
+    /// An answer later than this, and than four times the slowest so far, counts as hung.
     pub hang: Duration,
     /// The wait before the first restart; it doubles with each failure in a row.
     pub back_off: Duration,

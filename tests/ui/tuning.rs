@@ -3,7 +3,9 @@
 use egui::Key;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use smolpilot::policy::{LoadProgress, LoadStage, RtcSchedule};
-use smolpilot::runtime::{Aggregate, Command, Knob, PolicyStatus, RtcKnobs, Scheduling, Snapshot};
+use smolpilot::runtime::{
+    Aggregate, Command, Knob, PolicyStatus, RtcKnobs, Scheduling, Snapshot, WHOLE_CHUNK,
+};
 
 use crate::fixture;
 use crate::rig::Rig;
@@ -51,10 +53,15 @@ fn the_ends_of_the_rails_stand_for_all_and_off() {
     let mut snapshot = with(Scheduling::Async);
     snapshot.knobs.blend_steps = Some(10);
     snapshot.knobs.epsilon = Some(2.0);
+    snapshot.knobs.actions_per_chunk = 20;
     let mut rig = Rig::new(snapshot);
     assert_eq!(
         rig.slide("blend", 50.0),
         [Command::Set(Knob::BlendSteps(None))]
+    );
+    assert_eq!(
+        rig.slide("chunk", 50.0),
+        [Command::Set(Knob::ActionsPerChunk(WHOLE_CHUNK))]
     );
     assert_eq!(
         rig.slide("filter", 0.0),

@@ -56,8 +56,8 @@ pub struct Bench {
     pub order: ArmOrder,
     pub requests: Vec<ChunkRequest>,
     pub starts: u64,
-    /// The policy thread was left in the latest tick.
-    pub left: bool,
+    /// How often a policy thread was left.
+    pub left: u64,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -109,7 +109,7 @@ impl Bench {
             order: ArmOrder::Nothing,
             requests: vec![],
             starts: 0,
-            left: false,
+            left: 0,
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -130,7 +130,7 @@ impl Bench {
         };
         let before = self.control.queue.consumed();
         let outputs = self.control.tick(inputs);
-        self.left = outputs.leave_policy;
+        self.left += u64::from(outputs.leave_policy);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;

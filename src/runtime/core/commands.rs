@@ -8,7 +8,7 @@ use crate::runtime::binding::bind;
 use crate::runtime::core::{BUTTON, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
-use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped};
+use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped, WHOLE_CHUNK};
 
 /// Chunk size assumed for the range of the knobs while no policy is loaded.
 const CHUNK_SIZE_UNKNOWN: usize = 50;
@@ -222,7 +222,10 @@ impl Control {
     /// Brings the knobs into the range of the loaded policy.
     pub(super) fn apply_knobs(&mut self) {
         let spec = self.supervisor.spec();
-        let unknown = self.wanted.actions_per_chunk.max(CHUNK_SIZE_UNKNOWN);
+        let unknown = match self.wanted.actions_per_chunk {
+            WHOLE_CHUNK.. => CHUNK_SIZE_UNKNOWN,
+            asked => asked.max(CHUNK_SIZE_UNKNOWN),
+        };
         let chunk_size = spec.map_or(unknown, |spec| spec.chunk_size);
         self.knobs = self.wanted.clamped_to(chunk_size);
         self.queue.trim(self.knobs.actions_per_chunk);

@@ -331,6 +331,21 @@ fn knobs_fit_the_policy_and_come_back_with_a_longer_one() {
     bench.tick(vec![]);
     assert_eq!(bench.seen.knobs.actions_per_chunk, 50);
     assert_eq!(bench.seen.policy_source, "longer");
+    assert_eq!(bench.seen.wanted, Knobs::default());
+}
+
+#[test]
+fn knobs_that_nobody_turned_keep_the_whole_chunk_of_any_network() {
+    let mut bench = Bench::at_rest(Knobs::untouched(), 50, Temper::Counts);
+    bench.load_time = Duration::from_secs(1);
+    bench.chunk_size = 100;
+    bench.tick(vec![]);
+    assert_eq!(
+        bench.seen.knobs.actions_per_chunk, 50,
+        "while none is known"
+    );
+    bench.run(2.0);
+    assert_eq!(bench.seen.knobs.actions_per_chunk, 100);
 }
 
 #[test]
@@ -378,7 +393,7 @@ fn loading_can_be_cancelled_and_what_was_loaded_comes_too_late() {
     bench.tick(vec![]);
     bench.tick(vec![Command::CancelLoad]);
     assert_eq!(bench.seen.policy, PolicyStatus::Absent);
-    assert!(bench.left, "its thread is not waited for");
+    assert_eq!(bench.left, 1, "its thread is not waited for");
     bench.run(3.0);
     assert_eq!(bench.seen.policy, PolicyStatus::Absent);
     bench.load_time = Duration::ZERO;
