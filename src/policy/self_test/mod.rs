@@ -233,6 +233,7 @@ mod tests {
         assert!(passed.error > 4e-5 && passed.error < 6e-5);
     }
 
+    /// Reported case e01.
     #[test]
     fn wrong_numbers_are_refused_at_the_first_stage() {
         let cpu = [stage("a", &[1.0]), stage("b", &[1.0])];
