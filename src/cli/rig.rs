@@ -28,7 +28,7 @@ impl RigArgs {
             cameras: self.cameras.clone(),
             views: self.views.clone(),
             task: self.task.clone().unwrap_or_default(),
-            knobs: Knobs::default(),
+            knobs: Knobs::untouched(),
             seed: self.seed,
             faults: Vec::new(),
         })

@@ -94,7 +94,8 @@ pub fn fill(
     .map_err(|err| refusal(format!("{:#}", anyhow::Error::from(err))))?;
     let mut spec = inspected.spec;
     spec.parameters = network.parameters();
-    spec.device = device.summary();
+    spec.device = device.place();
+    spec.device_why.clone_from(&device.why);
     PRECISION.clone_into(&mut spec.precision);
     Ok(SmolVlaPolicy::new(spec, inspected.processor, network))
 }
@@ -270,6 +271,7 @@ fn spec(
             .map(|shape| shape.iter().product::<usize>() as u64)
             .sum(),
         device: String::new(),
+        device_why: String::new(),
         precision: String::new(),
         warnings: normalization.warnings.clone(),
     }

@@ -161,6 +161,7 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         FaultKind::BusLost
         | FaultKind::Arming
         | FaultKind::ServoAlarm
+        | FaultKind::JointBlocked
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
