@@ -159,7 +159,8 @@ impl PortLine {
     fn words(&self) -> String {
         let mut words = self.path.clone();
         if !self.description.is_empty() {
-            words.push_str(&format!(", {}", self.description));
+            words.push_str(", ");
+            words.push_str(&self.description);
         }
         if !self.usb {
             words.push_str(" (not USB: hardly an arm)");
