@@ -16,7 +16,8 @@ use self::checkpoint::{Doctor, Latency};
 use self::machine::Machine;
 use self::verdict::{Facts, verdict};
 use crate::cli::args::{CheckArgs, PolicyArgs};
-use crate::cli::output::{Outcome, deliver};
+use crate::cli::output::{Outcome, deliver, in_full};
+use crate::cli::rig::{RIG_CAMERAS, known_cameras, known_views};
 use crate::cli::{policy, predict};
 use crate::gpu::OpenedDevice;
 use crate::observation::{Frame, Observation};
@@ -26,9 +27,6 @@ use crate::runtime::{CameraStatus, CameraView, ViewBinding, guess_views};
 
 /// A chunk that should take longer than this is not measured, only foretold, seconds.
 const MEASURED_AT_MOST: f64 = 30.0;
-
-/// Cameras of the simulated rig, which is meant when no camera is named.
-const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
 
 /// What is said of the CPU.
 const YARDSTICK: &str = "not needed: the CPU is what other devices are held against";
@@ -65,7 +63,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (policy, policy_error) = match examined {
         None => (None, None),
         Some(Ok(doctor)) => (Some(doctor), None),
-        Some(Err(error)) => (None, Some(format!("{error:#}"))),
+        Some(Err(error)) => (None, Some(in_full(&error))),
     };
     let unfit = policy.as_ref().and_then(|doctor| doctor.verdict.as_ref());
     fault = fault.or_else(|| policy_error.clone()).or_else(|| {
@@ -114,6 +112,8 @@ fn examine(
         [] => RIG_CAMERAS.map(str::to_owned).to_vec(),
         named => named.iter().map(|camera| camera.name.clone()).collect(),
     };
+    known_cameras(&args.views, &cameras)?;
+    known_views(&args.views, &inspected.spec.views)?;
     let bindings = bind(&inspected.spec.views, &cameras, &args.views);
     let names = predict::action_names(&inspected.spec);
     let mut doctor = Doctor::of(&inspected, &names, &bindings);
