@@ -23,7 +23,7 @@ mod settings;
 mod snapshot;
 mod supervisor;
 
-pub use binding::guess as guess_views;
+pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
 pub use estop::EStop;

@@ -101,10 +101,10 @@ impl Checkpoint {
         let mut list = mismatch(self, arch);
         for (name, (file, raw)) in &self.weights {
             if let Some(dtype) = self.files[*file].foreign_type(raw) {
-                list.push_str(&format!(
-                    "\n  wrong type  {}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised",
-                    name.escape_debug()
-                ));
+                let name = name.escape_debug();
+                list += &format!(
+                    "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
+                );
             }
         }
         if list.is_empty() {
