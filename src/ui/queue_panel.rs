@@ -45,7 +45,7 @@ pub fn queue_ui(
     let (whole, response) = ui.allocate_exact_size(size, Sense::hover());
     let rect = whole.with_max_y(whole.bottom() - SECONDS_HEIGHT);
     let axis = TimeAxis::new(draft.preferences.plot_seconds);
-    let top = level_bound(snapshot);
+    let top = level_bound(snapshot, axis.from);
     let chart = Chart::begin(ui, rect, axis, 0.0, top);
     if let Some(pointer) = response.hover_pos() {
         draft.plot_hover.seen = Some(chart.seconds(pointer.x));
@@ -67,11 +67,12 @@ pub fn queue_ui(
     }
 }
 
-/// The top of the level axis: the longest chunk in sight.
-fn level_bound(snapshot: &Snapshot) -> f32 {
+/// The top of the level axis: the longest chunk in sight, that is, since `from` seconds.
+fn level_bound(snapshot: &Snapshot, from: f32) -> f32 {
     snapshot
         .history
         .iter()
+        .filter(|sample| age(snapshot, sample) >= from)
         .map(|sample| sample.actions_per_chunk.max(sample.queue))
         .max()
         .unwrap_or(snapshot.knobs.actions_per_chunk as u32)
@@ -304,9 +305,28 @@ pub fn nearest(snapshot: &Snapshot, seconds: f32) -> Option<&Sample> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
     use crate::clock::Tick;
     use crate::joint::JointVec;
+
+    #[test]
+    fn a_long_chunk_out_of_sight_does_not_squash_the_plot() {
+        let sample = |at: u64, actions_per_chunk| Sample {
+            at: Duration::from_secs(at),
+            actions_per_chunk,
+            ..Sample::default()
+        };
+        let snapshot = Snapshot {
+            now: Duration::from_secs(30),
+            history: Arc::new([sample(15, 50), sample(29, 8)].into()),
+            ..Snapshot::default()
+        };
+        assert!(level_bound(&snapshot, -10.0) < 10.0);
+        assert!(level_bound(&snapshot, -20.0) > 50.0);
+    }
 
     #[test]
     fn the_forecast_counts_down_to_g() {

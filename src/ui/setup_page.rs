@@ -15,31 +15,48 @@ use crate::ui::theme;
 use crate::ui::words;
 
 const THUMBNAIL: Vec2 = Vec2::new(148.0, 111.0);
+/// From this width on there is room for three thumbnails and another column.
+const TWO_COLUMNS: f32 = 1000.0;
 
-/// Draws the page.
+/// Draws the page: views, and beside them, where there is room, what they are fed from.
 pub fn setup_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.heading("Set-up");
         ui.add_space(6.0);
-        heading_ui(ui, "VIEWS OF THE CHECKPOINT", |_| {});
-        weak_ui(
-            ui,
-            "Each view was trained on one camera position. Choose the camera that stands there; the choice is remembered.",
-        );
-        ui.add_space(4.0);
-        if snapshot.views.is_empty() {
-            ui.label("Load a policy to see which views it wants.");
+        if ui.available_width() < TWO_COLUMNS {
+            views_ui(ui, snapshot, draft, commands);
+            devices_ui(ui, snapshot, commands);
+            return;
         }
-        for binding in &snapshot.views {
-            view_ui(ui, snapshot, draft, commands, binding);
-            ui.add_space(10.0);
-        }
-        heading_ui(ui, "CAMERAS", |_| {});
-        cameras_ui(ui, snapshot);
-        ui.add_space(10.0);
-        heading_ui(ui, "ARM", |_| {});
-        arm_ui(ui, snapshot, commands);
+        ui.columns(2, |columns| {
+            views_ui(&mut columns[0], snapshot, draft, commands);
+            devices_ui(&mut columns[1], snapshot, commands);
+        });
     });
+}
+
+fn views_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &Draft, commands: &mut Vec<Command>) {
+    heading_ui(ui, "VIEWS OF THE CHECKPOINT", |_| {});
+    weak_ui(
+        ui,
+        "Each view was trained on one camera position. Choose the camera that stands there; the choice is remembered.",
+    );
+    ui.add_space(4.0);
+    if snapshot.views.is_empty() {
+        ui.label("Load a policy to see which views it wants.");
+    }
+    for binding in &snapshot.views {
+        view_ui(ui, snapshot, draft, commands, binding);
+        ui.add_space(10.0);
+    }
+}
+
+fn devices_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+    heading_ui(ui, "CAMERAS", |_| {});
+    cameras_ui(ui, snapshot);
+    ui.add_space(10.0);
+    heading_ui(ui, "ARM", |_| {});
+    arm_ui(ui, snapshot, commands);
 }
 
 /// One view with the pictures of all cameras to choose from.

@@ -327,7 +327,8 @@ fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
         let rate = format!("{:.1} Hz", snapshot.rate_hz);
         ui.label(theme::figure(rate, theme::LARGE).color(ink.text))
             .on_hover_text("Measured rate of the control loop.");
-        let late = format!("{} late ticks", words::count(snapshot.late_ticks));
+        let many = if snapshot.late_ticks == 1 { "" } else { "s" };
+        let late = format!("{} late tick{many}", words::count(snapshot.late_ticks));
         ui.label(RichText::new(late).size(theme::SMALL).color(ink.weak))
             .on_hover_text(
                 "Control periods that began too late; they are counted, never replayed.",

@@ -157,15 +157,16 @@ impl Machine {
 impl PortLine {
     /// An arm comes through USB; what a built-in port leads to is hardly one.
     fn words(&self) -> String {
-        let mut words = self.path.clone();
-        if !self.description.is_empty() {
-            words.push_str(", ");
-            words.push_str(&self.description);
-        }
-        if !self.usb {
-            words.push_str(" (not USB: hardly an arm)");
-        }
-        words
+        let description = match self.description.as_str() {
+            "" => String::new(),
+            known => format!(", {known}"),
+        };
+        let doubt = if self.usb {
+            ""
+        } else {
+            " (not USB: hardly an arm)"
+        };
+        format!("{}{description}{doubt}", self.path)
     }
 }
 
@@ -203,6 +204,19 @@ fn port_line(port: PortInfo) -> PortLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_that_can_hardly_be_an_arm_says_why() {
+        let mut port = PortLine {
+            path: "/dev/ttyS0".into(),
+            description: String::new(),
+            usb: false,
+        };
+        assert_eq!(port.words(), "/dev/ttyS0 (not USB: hardly an arm)");
+        port.usb = true;
+        port.description = "USB Single Serial".into();
+        assert_eq!(port.words(), "/dev/ttyS0, USB Single Serial");
+    }
 
     #[test]
     fn a_device_that_is_not_there_is_part_of_the_report() {

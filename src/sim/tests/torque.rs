@@ -44,6 +44,7 @@ fn a_stop_in_the_middle_of_arming_leaves_some_joints_held_and_the_others_limp() 
     let held = arm.hold().unwrap();
     let limp: Vec<u8> = held.limp.iter().map(|motor| motor.id).collect();
     assert_eq!(limp, [4, 5, 6]);
+    assert_eq!(arm.held_joints(), 3);
     assert_eq!(torques(&rig), [true, true, true, false, false, false]);
     assert!(held.pose.max_abs_diff(pose) <= COUNT);
     let writes = rig.writes().len();
@@ -54,8 +55,9 @@ fn a_stop_in_the_middle_of_arming_leaves_some_joints_held_and_the_others_limp() 
     assert!(arm.read_state().unwrap().max_abs_diff(pose) <= COUNT);
     // Torque goes on later from there, and a release finds the limits as they were at first.
     assert!(enable(&mut arm).unwrap().max_abs_diff(pose) <= COUNT);
-    assert_eq!(torques(&rig), [true; 6]);
+    assert_eq!((torques(&rig), arm.held_joints()), ([true; 6], 6));
     release(&mut arm).unwrap();
+    assert_eq!(arm.held_joints(), 0);
     let mut bus = super::bus(&rig);
     for id in super::IDS {
         assert_eq!(bus.read(id, Register::GoalVelocity).unwrap(), 0);
