@@ -102,9 +102,9 @@ impl Checkpoint {
         for (name, (file, raw)) in &self.weights {
             if let Some(dtype) = self.files[*file].foreign_type(raw) {
                 let name = name.escape_debug();
-                list += &format!(
+                list.extend([format!(
                     "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
-                );
+                )]);
             }
         }
         if list.is_empty() {
