@@ -33,7 +33,7 @@ pub struct RigOptions {
     pub views: Vec<ViewBinding>,
     pub task: String,
     pub knobs: Knobs,
-    /// Where the cubes of the simulated table lie.
+    /// Where the cubes of the simulated table lie, and the policy's noise.
     pub seed: u64,
     /// Switches torque on and lets the policy drive without a click.
     pub takeoff: bool,
@@ -88,6 +88,7 @@ impl Rig {
         setup.knobs = options.knobs;
         setup.task = options.task;
         setup.views = options.views;
+        setup.seed = options.seed;
         setup.faults = options.faults;
         let runtime = Runtime::start(setup).context("cannot start the control thread")?;
         let takeoff = options

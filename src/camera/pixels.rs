@@ -223,6 +223,7 @@ mod tests {
         }
     }
 
+    /// Reported case d01.
     #[test]
     fn colour_bars_come_back_from_every_layout() {
         for format in PixelFormat::ALL {
@@ -265,6 +266,7 @@ mod tests {
         assert!(text.contains("614400") && text.contains("100"), "{text}");
     }
 
+    /// Reported case d01.
     #[test]
     fn nv12_that_is_as_long_as_yuyv_is_refused_with_the_way_out() {
         let yuyv = encode(PixelFormat::Yuyv);

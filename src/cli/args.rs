@@ -128,7 +128,7 @@ pub struct KnobArgs {
     /// Length of the ramps in steps [default: the whole overlap]
     #[arg(long, value_name = "N", value_parser = parse::count)]
     pub blend_steps: Option<usize>,
-    /// Euler steps of the flow, 1 to 50 [default: the checkpoint's]
+    /// Euler steps of the flow, 1 to 50 [default: 10]
     #[arg(long, value_name = "N", value_parser = parse::euler_steps)]
     pub num_steps: Option<usize>,
     /// Similarity filter: least joint distance between observations, robot units [default: off]

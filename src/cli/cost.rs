@@ -239,48 +239,9 @@ impl Mul<u64> for Cost {
 #[cfg(test)]
 pub(in crate::cli) mod tests {
     use super::*;
-    use crate::policy::VisionArchitecture;
+    use crate::policy::geometry::smolvla_base;
 
-    /// The sizes of `lerobot/smolvla_base`.
-    pub(in crate::cli) fn base_model() -> Architecture {
-        Architecture {
-            vision: VisionArchitecture {
-                hidden_size: 768,
-                intermediate_size: 3072,
-                num_layers: 12,
-                num_heads: 12,
-                patch_size: 16,
-                image_size: 512,
-                layer_norm_eps: 1e-6,
-            },
-            scale_factor: 4,
-            hidden_size: 960,
-            intermediate_size: 2560,
-            vocab_size: 49280,
-            num_attention_heads: 15,
-            num_key_value_heads: 5,
-            head_dim: 64,
-            num_vlm_layers: 16,
-            expert_hidden_size: 720,
-            expert_intermediate_size: 2048,
-            num_expert_layers: 16,
-            self_attn_every_n_layers: 2,
-            cross_attention: true,
-            rms_norm_eps: 1e-5,
-            chunk_size: 50,
-            max_state_dim: 32,
-            max_action_dim: 32,
-            add_image_special_tokens: false,
-            fake_image_token: 49189,
-            global_image_token: 49152,
-            prefix_length: 0,
-            min_period: 4e-3,
-            max_period: 4.0,
-            num_steps: 10,
-        }
-    }
-
-    fn three_cameras() -> Load {
+    pub(in crate::cli) fn three_cameras() -> Load {
         Load {
             images: 3,
             image_edge: 512,
@@ -297,7 +258,7 @@ pub(in crate::cli) mod tests {
 
     #[test]
     fn the_published_model_costs_what_the_reference_counts() {
-        let network = base_model();
+        let network = smolvla_base();
         let connector = product(64, 768 * 16, 960);
         assert_eq!(giga(connector.flops, 2), 1.51);
         let image = vision(&network, 1, 512);
@@ -313,7 +274,7 @@ pub(in crate::cli) mod tests {
 
     #[test]
     fn a_whole_chunk_adds_up() {
-        let network = base_model();
+        let network = smolvla_base();
         let load = three_cameras();
         let total = |load| giga(chunk_cost(&network, load).total().flops, 1);
         assert_eq!(total(load), 827.8);
@@ -337,7 +298,7 @@ pub(in crate::cli) mod tests {
 
     #[test]
     fn weights_are_read_once_a_stage_and_once_a_step() {
-        let network = base_model();
+        let network = smolvla_base();
         let one = vision(&network, 1, 512).bytes_read;
         let three = vision(&network, 3, 512).bytes_read;
         assert!(three < 3 * one, "the tower's weights are shared by cameras");
@@ -360,7 +321,7 @@ pub(in crate::cli) mod tests {
 
     #[test]
     fn an_expert_of_cross_layers_alone_is_counted() {
-        let mut network = base_model();
+        let mut network = smolvla_base();
         assert_eq!((cross_layers(&network), served_layers(&network)), (8, 16));
         network.self_attn_every_n_layers = 0;
         assert_eq!(cross_layers(&network), 16);

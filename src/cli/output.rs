@@ -75,11 +75,23 @@ pub fn conclude(result: anyhow::Result<Outcome>, err: &mut dyn Write) -> Outcome
         return Outcome::Done;
     }
     // There is nowhere left to report a stderr that cannot be written.
-    writeln!(err, "smolpilot: {error:#}").ok();
+    writeln!(err, "smolpilot: {}", in_full(&error)).ok();
     match error.downcast_ref::<WrongArgument>() {
         Some(_) => Outcome::Usage,
         None => Outcome::Fault,
     }
+}
+
+/// An error with its causes, each said once: many errors already quote the cause that they carry.
+pub fn in_full(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -116,6 +128,22 @@ mod tests {
         let pipe = io::Error::from(ErrorKind::BrokenPipe);
         assert_eq!(conclude(Err(pipe.into()), &mut err), Outcome::Done);
         assert!(err.is_empty());
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read arm.json: {source}. Calibrate the arm")]
+    struct Quoting {
+        source: io::Error,
+    }
+
+    #[test]
+    fn a_cause_that_is_quoted_already_is_not_said_again() {
+        let source = io::Error::from(ErrorKind::NotFound);
+        let cause = source.to_string();
+        let error = anyhow::Error::from(Quoting { source }).context("no arm");
+        let text = in_full(&error);
+        assert!(text.starts_with("no arm: cannot read arm.json"), "{text}");
+        assert_eq!(text.matches(&cause).count(), 1, "{text}");
     }
 
     #[test]

@@ -2,16 +2,60 @@
 
 use crate::app::wiring::{ArmChoice, FIRST_TASK, RigOptions, calibration_file};
 use crate::cli::args::{RigArgs, RunArgs};
+use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
-use crate::runtime::Knobs;
+use crate::runtime::{Knobs, ViewBinding, same_view};
+
+/// The cameras that the simulated rig has.
+pub const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
+
+/// Refuses `--view VIEW=CAMERA` with a camera that is not there: another one would be guessed in its place, and a wrong
+/// picture makes wrong actions without any error.
+pub fn known_cameras(views: &[ViewBinding], cameras: &[String]) -> anyhow::Result<()> {
+    let strange = views
+        .iter()
+        .filter_map(|binding| binding.camera.as_ref())
+        .find(|camera| !cameras.contains(camera));
+    match strange {
+        None => Ok(()),
+        Some(camera) if cameras.is_empty() => Err(wrong_argument(format!(
+            "--view names camera `{camera}`, but no camera was given; add it with --camera {camera}=SOURCE"
+        ))),
+        Some(camera) => Err(wrong_argument(format!(
+            "--view names camera `{camera}`, which is not there; the cameras are {}; add it with --camera {camera}=SOURCE",
+            cameras.join(", ")
+        ))),
+    }
+}
+
+/// Refuses `--view VIEW=CAMERA` with a view that the checkpoint does not declare, for the same reason.
+pub fn known_views(named: &[ViewBinding], declared: &[String]) -> anyhow::Result<()> {
+    let known = |binding: &&ViewBinding| declared.iter().any(|view| same_view(view, &binding.view));
+    match named.iter().find(|binding| !known(binding)) {
+        None => Ok(()),
+        Some(binding) => Err(wrong_argument(format!(
+            "--view names `{}`, which the checkpoint does not look at; it declares {}",
+            binding.view,
+            declared.join(", ")
+        ))),
+    }
+}
 
 impl RigArgs {
     /// What the window opens over. An empty task means that of the last session.
     ///
     /// # Errors
-    /// No calibration for the arm that was named.
+    /// No calibration for the arm that was named, or a view from a camera that will not be there.
     pub fn options(&self) -> anyhow::Result<RigOptions> {
+        let simulated = if self.follower.is_none() {
+            &RIG_CAMERAS[..]
+        } else {
+            &[]
+        };
+        let simulated = simulated.iter().map(|name| (*name).to_owned());
+        let named = self.cameras.iter().map(|camera| camera.name.clone());
+        known_cameras(&self.views, &simulated.chain(named).collect::<Vec<_>>())?;
         let arm = match &self.follower {
             None => ArmChoice::Simulated,
             Some(port) => ArmChoice::Follower {
@@ -28,7 +72,7 @@ impl RigArgs {
             cameras: self.cameras.clone(),
             views: self.views.clone(),
             task: self.task.clone().unwrap_or_default(),
-            knobs: Knobs::default(),
+            knobs: Knobs::untouched(),
             seed: self.seed,
             faults: Vec::new(),
         })
@@ -109,6 +153,23 @@ mod tests {
             calibration: "arm.json".into(),
         };
         assert_eq!(told.arm, follower);
+    }
+
+    #[test]
+    fn a_view_from_nowhere_is_refused_with_what_there_is() {
+        let refused = |words: &str| window(words).options().unwrap_err().to_string();
+        let rig = refused("smolpilot --view camera1=side");
+        assert!(
+            rig.contains("`side`") && rig.contains("front, wrist"),
+            "{rig}"
+        );
+        let arm = "smolpilot --follower COM5 --calibration arm.json --view camera1=front";
+        assert!(refused(arm).contains("--camera front=SOURCE"));
+        let views = window("smolpilot --view camera1=front --view top=wrist").views;
+        let declared = ["observation.images.camera1", "observation.top"].map(str::to_owned);
+        known_views(&views, &declared).unwrap();
+        let why = known_views(&views, &declared[..1]).unwrap_err().to_string();
+        assert!(why.contains("top") && why.contains("camera1"), "{why}");
     }
 
     #[test]

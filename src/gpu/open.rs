@@ -33,9 +33,14 @@ pub struct OpenedDevice {
 }
 
 impl OpenedDevice {
+    /// Where it computes: adapter, backend.
+    pub fn place(&self) -> String {
+        format!("{}, {}", self.name, self.backend)
+    }
+
     /// One line for people: adapter, backend, arithmetic.
     pub fn summary(&self) -> String {
-        format!("{}, {}, {PRECISION}", self.name, self.backend)
+        format!("{}, {PRECISION}", self.place())
     }
 }
 

@@ -80,6 +80,8 @@ pub struct PolicySpec {
     pub parameters: u64,
     /// The device in words: adapter, backend.
     pub device: String,
+    /// Why this device.
+    pub device_why: String,
     /// Arithmetic, "f32".
     pub precision: String,
     /// Things the operator should know: an untrained network, statistics from an old layout, and so on.

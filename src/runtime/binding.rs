@@ -7,8 +7,15 @@ use crate::joint::JointVec;
 use crate::observation::{Frame, Observation};
 use crate::runtime::{CameraView, ViewBinding};
 
-/// The binding for `views`: what the operator chose earlier, else the camera of the same name, else the next free camera
-/// in order.
+/// Whether two names end in the same part: `observation.images.image` is how `image` is written out, and early
+/// checkpoints call it `observation.image`.
+pub fn same_view(a: &str, b: &str) -> bool {
+    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    last(a) == last(b)
+}
+
+/// The binding for `views`: what the operator chose earlier (by a view's key, else by the last part of it), else the
+/// camera of the same name, else the next free camera in order.
 pub fn guess(
     views: &[String],
     cameras: &[CameraView],
@@ -18,9 +25,10 @@ pub fn guess(
     let mut bindings: Vec<(ViewBinding, bool)> = views
         .iter()
         .map(|view| {
-            let chosen = remembered
-                .iter()
-                .find(|binding| binding.view == *view)
+            let whole = remembered.iter().find(|binding| binding.view == *view);
+            let strangers = remembered.iter().filter(|it| !views.contains(&it.view));
+            let chosen = whole
+                .or_else(|| strangers.into_iter().find(|it| same_view(&it.view, view)))
                 .map(|binding| binding.camera.clone())
                 .filter(|camera| camera.as_deref().is_none_or(exists));
             let suffix = view.rsplit('.').next().unwrap_or(view);
@@ -120,6 +128,29 @@ mod tests {
         let guessed = guess(&views, &cameras, &remembered);
         assert_eq!(cameras_of(&guessed), [Some("wrist"), None]);
         assert_eq!(cameras_of(&guess(&views, &[], &[])), [None, None]);
+    }
+
+    /// `--view image=wrist` was read as a view of newer checkpoints, and left the guess in force on `observation.image`.
+    #[test]
+    fn a_view_may_be_named_by_the_last_part_of_its_key() {
+        let views = ["observation.image", "observation.wrist"].map(str::to_owned);
+        let cameras = [camera("wrist", 5), camera("front", 5)];
+        let mut named = vec![];
+        bind(
+            &mut named,
+            "observation.images.image",
+            Some("wrist".to_owned()),
+        );
+        bind(
+            &mut named,
+            "observation.images.wrist",
+            Some("front".to_owned()),
+        );
+        let swapped = [Some("wrist"), Some("front")];
+        assert_eq!(cameras_of(&guess(&views, &cameras, &named)), swapped);
+        bind(&mut named, &views[0], Some("front".to_owned()));
+        let whole = guess(&views, &cameras, &named);
+        assert_eq!(cameras_of(&whole), [Some("front"), Some("front")]);
     }
 
     #[test]

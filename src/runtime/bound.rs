@@ -1,6 +1,6 @@
 //! The starvation bound of asynchronous inference: how high g must be for a device this slow, and when no g helps.
 //!
-//! Source: SmolVLA (arXiv 2506.01844), section 3.3: g ≥ E[l] / (n Δt).
+//! Source: SmolVLA (arXiv 2506.01844), section 3.3: `g ≥ E[l] / (n Δt)`.
 
 use std::time::Duration;
 

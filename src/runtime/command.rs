@@ -24,6 +24,8 @@ pub enum Command {
     ReleaseTorque,
     /// The operator chose another policy (directory, hub id or `demo`); the arm holds meanwhile.
     LoadPolicy(String),
+    /// The operator no longer wants to wait for the policy that is being loaded; there is none then.
+    CancelLoad,
     /// The operator picked the data set whose statistics are right, after a load that was refused with a list.
     ChooseStats(String),
     /// The operator wants the failed or hung policy started again.

@@ -87,6 +87,9 @@ impl ControlThread {
             pace,
         };
         let outputs = self.control.tick(inputs);
+        if outputs.leave_policy {
+            self.policy = None;
+        }
         if let Some(start) = outputs.start {
             self.start_policy(start);
         }

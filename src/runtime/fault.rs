@@ -13,6 +13,8 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// A joint is far behind its goal.
+    JointBlocked,
     /// A camera's newest frame is too old; policy paused.
     CameraStale,
     /// A view that the policy needs has no camera.

@@ -94,6 +94,9 @@ impl Default for RtcKnobs {
     }
 }
 
+/// As many actions of each chunk as there are.
+pub const WHOLE_CHUNK: usize = 1 << 20;
+
 /// The knobs as they stand. `clamped_to` brings them into range for a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -106,7 +109,7 @@ pub struct Knobs {
     pub auto_threshold: bool,
     /// Actions executed before the next observation in sync mode, 1 to `actions_per_chunk`.
     pub n_action_steps: usize,
-    /// Actions kept of each chunk, 1 to `chunk_size`.
+    /// Actions kept of each chunk, 1 to `chunk_size`; [`WHOLE_CHUNK`] keeps them all, whatever the network.
     pub actions_per_chunk: usize,
     /// Merge function of the overlap.
     pub aggregate: Aggregate,
@@ -141,6 +144,14 @@ impl Default for Knobs {
 }
 
 impl Knobs {
+    /// What nobody has turned yet: the defaults for any network.
+    pub fn untouched() -> Self {
+        Self {
+            actions_per_chunk: WHOLE_CHUNK,
+            ..Self::default()
+        }
+    }
+
     /// Brings every knob into its range for a network of `chunk_size`; a value that is not a number takes its default.
     #[must_use]
     pub fn clamped_to(self, chunk_size: usize) -> Self {
@@ -196,5 +207,9 @@ mod tests {
             (1, 8, 50)
         );
         assert_eq!((tame.fps, tame.epsilon), (5.0, Some(0.0)));
+        for chunk_size in [8, 50, 100] {
+            let fitted = Knobs::untouched().clamped_to(chunk_size);
+            assert_eq!(fitted.actions_per_chunk, chunk_size);
+        }
     }
 }

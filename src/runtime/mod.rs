@@ -23,16 +23,16 @@ mod settings;
 mod snapshot;
 mod supervisor;
 
-pub use binding::guess as guess_views;
+pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
-pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling};
+pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use link::Connector;
 pub use policy_thread::PolicyLoader;
 pub use running::{Runtime, Setup};
-pub use settings::{CameraChoice, Settings, SettingsError, Theme};
+pub use settings::{Settings, SettingsError};
 pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,

@@ -3,12 +3,12 @@
 
 use std::any::Any;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::action::ActionChunk;
 use crate::clock::Clock;
@@ -224,13 +224,18 @@ impl Life {
     }
 
     /// Reports progress, which may be lost when much of it comes at once.
+    ///
+    /// When nobody listens any more, loading was cancelled: the thread unwinds from here, past whatever was downloading or
+    /// uploading, and frees it.
     fn mention(&self, progress: LoadProgress) {
         let report = PolicyReport {
             incarnation: self.start.incarnation,
             event: PolicyEvent::Progress(progress),
         };
-        if self.report.try_send(report).is_err() {
-            log::debug!("a progress report was dropped");
+        match self.report.try_send(report) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => log::debug!("a progress report was dropped"),
+            Err(TrySendError::Disconnected(_)) => resume_unwind(Box::new("cancelled")),
         }
     }
 }
@@ -310,11 +315,28 @@ mod tests {
     }
 
     fn start(cameras: usize, previous: Option<PolicyThread>) -> PolicyThread {
-        let loader: PolicyLoader = Arc::new(|_, progress| {
-            progress(LoadProgress {
-                stage: LoadStage::Loading,
-                fraction: Some(0.5),
-            });
+        start_loading(LoadRequest::default(), cameras, previous)
+    }
+
+    fn start_loading(
+        load: LoadRequest,
+        cameras: usize,
+        previous: Option<PolicyThread>,
+    ) -> PolicyThread {
+        let loader: PolicyLoader = Arc::new(|request, progress| {
+            let mut tell = || {
+                progress(LoadProgress {
+                    stage: LoadStage::Loading,
+                    fraction: Some(0.5),
+                });
+            };
+            tell();
+            if request.source == "endless" {
+                loop {
+                    thread::yield_now();
+                    tell();
+                }
+            }
             Ok(Box::new(Echo(PolicySpec {
                 views: ["a", "b", "c"].map(str::to_owned).to_vec(),
                 state_dim: 6,
@@ -323,7 +345,7 @@ mod tests {
         });
         let order = PolicyStart {
             incarnation: 7,
-            load: LoadRequest::default(),
+            load,
             after_previous: true,
         };
         let seat = PolicySeat {
@@ -392,6 +414,18 @@ mod tests {
         thread.ask(request(3, "fall", 6));
         assert_eq!(next(&thread), PolicyEvent::Died("fell".to_owned()));
         assert!(thread.finish(LIMIT));
+    }
+
+    #[test]
+    fn loading_ends_when_nobody_waits_for_it() {
+        let load = LoadRequest {
+            source: "endless".to_owned(),
+            stats: None,
+        };
+        let thread = start_loading(load, 2, None);
+        let report = thread.events.recv_timeout(LIMIT).unwrap();
+        assert!(matches!(report.event, PolicyEvent::Progress(_)));
+        assert!(thread.finish(LIMIT), "it would load for ever");
     }
 
     #[test]

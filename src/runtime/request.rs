@@ -31,6 +31,8 @@ pub struct InFlight {
     pub consumed: u64,
     /// How chunks were executed when it left; that decides how the answer is queued.
     pub scheduling: Scheduling,
+    /// Euler steps; a change meanwhile makes its latency a measurement of something else.
+    pub num_steps: usize,
     /// It was guided by a left-over, so that its answer replaces the plan.
     pub guided: bool,
     /// Age of the newest picture in it.

@@ -48,6 +48,8 @@ pub struct Setup {
     /// What the operator bound in an earlier session.
     pub views: Vec<ViewBinding>,
     pub patience: Patience,
+    /// Seed of the policy's noise.
+    pub seed: u64,
     /// What went wrong before the start: kind, what happened, what to do.
     pub faults: Vec<(FaultKind, String, String)>,
 }
@@ -68,6 +70,7 @@ impl Setup {
             task: String::new(),
             views: vec![],
             patience: Patience::default(),
+            seed: 0,
             faults: vec![],
         }
     }
@@ -97,6 +100,7 @@ impl Runtime {
             policy: setup.policy,
             views: setup.views,
             patience: setup.patience,
+            seed: setup.seed,
         });
         for (kind, what, remedy) in setup.faults {
             control.report(kind, what, remedy);

@@ -10,47 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::runtime::binding::{bind, camera_of};
 use crate::runtime::{Knobs, Snapshot, ViewBinding};
 
-/// Tasks that are remembered; the keys 1 to 9 reach them.
-const RECENT_TASKS: usize = 9;
-
-/// Light or dark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Theme {
-    /// What the desktop says.
-    #[default]
-    System,
-    Light,
-    Dark,
-}
-
-/// A camera that the operator added.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CameraChoice {
-    /// front, wrist.
-    pub name: String,
-    /// The right side of `--camera NAME=SOURCE`.
-    pub source: String,
-}
-
-/// Everything that is kept. A file that lacks a field gets its default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What is kept of a run. Policy, cameras and arm are named at each start, so that none drives unexpectedly; how the window
+/// looks is kept beside it. A file that lacks a field gets its default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     pub knobs: Knobs,
-    /// The task in force, and those before it, newest first.
+    /// The task in force.
     pub task: String,
-    pub recent_tasks: Vec<String>,
     /// Cameras by view of the checkpoint.
     pub views: Vec<ViewBinding>,
-    /// Checkpoint directory, hub id or `demo`; empty takes the default.
-    pub policy: String,
-    /// The data set whose statistics the operator picked for it.
-    pub stats: Option<String>,
-    pub cameras: Vec<CameraChoice>,
-    /// Serial port of the arm; `None` is the simulated rig.
-    pub follower: Option<String>,
-    pub theme: Theme,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            knobs: Knobs::untouched(),
+            task: String::new(),
+            views: vec![],
+        }
+    }
 }
 
 /// Why settings could not be read or written; the text says what is done instead.
@@ -128,20 +107,15 @@ impl Settings {
     pub fn follow(&mut self, seen: &Snapshot) -> bool {
         let before = self.clone();
         let chosen_g = self.knobs.chunk_size_threshold;
-        self.knobs = seen.knobs;
-        if seen.knobs.auto_threshold {
+        self.knobs = seen.wanted;
+        if seen.wanted.auto_threshold {
             self.knobs.chunk_size_threshold = chosen_g;
         }
-        if self.task != seen.task {
-            self.remember_task(&seen.task);
-        }
+        self.task.clone_from(&seen.task);
         for binding in &seen.views {
             if binding.camera.is_some() || self.unbound(binding, seen) {
                 bind(&mut self.views, &binding.view, binding.camera.clone());
             }
-        }
-        if !seen.policy_source.is_empty() {
-            self.policy.clone_from(&seen.policy_source);
         }
         *self != before
     }
@@ -150,15 +124,6 @@ impl Settings {
     fn unbound(&self, binding: &ViewBinding, seen: &Snapshot) -> bool {
         let mut kept = self.views.iter().filter(|kept| kept.view == binding.view);
         kept.any(|kept| camera_of(kept, &seen.cameras).is_some())
-    }
-
-    fn remember_task(&mut self, task: &str) {
-        task.clone_into(&mut self.task);
-        if !task.is_empty() {
-            self.recent_tasks.retain(|recent| recent != task);
-            self.recent_tasks.insert(0, task.to_owned());
-            self.recent_tasks.truncate(RECENT_TASKS);
-        }
     }
 }
 
@@ -170,7 +135,7 @@ fn at(path: &Path, source: io::Error) -> SettingsError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::{CameraStatus, CameraView, Scheduling};
+    use crate::runtime::{CameraStatus, CameraView, Scheduling, WHOLE_CHUNK};
 
     #[test]
     fn settings_survive_and_old_files_get_defaults_for_what_they_lack() {
@@ -178,7 +143,7 @@ mod tests {
         let path = place.path().join("deep/settings.json");
         assert_eq!(Settings::load(&path).0, Settings::default());
         let mut settings = Settings {
-            theme: Theme::Dark,
+            task: "stack".to_owned(),
             ..Settings::default()
         };
         settings.knobs.scheduling = Scheduling::Rtc;
@@ -210,23 +175,23 @@ mod tests {
         let mut settings = Settings::default();
         let mut seen = Snapshot {
             task: "wave".to_owned(),
-            policy_source: "demo".to_owned(),
             ..Snapshot::default()
         };
-        seen.knobs.auto_threshold = true;
-        seen.knobs.chunk_size_threshold = 0.31;
+        seen.wanted = Knobs {
+            auto_threshold: true,
+            chunk_size_threshold: 0.31,
+            ..Knobs::untouched()
+        };
         for camera in [Some("front".to_owned()), None] {
             let view = "observation.images.front".to_owned();
             seen.views = vec![ViewBinding { view, camera }];
             settings.follow(&seen);
         }
         assert_eq!(settings.knobs.chunk_size_threshold, 0.7);
+        assert_eq!(settings.knobs.actions_per_chunk, WHOLE_CHUNK);
         assert_eq!(settings.views[0].camera.as_deref(), Some("front"));
-        assert_eq!(
-            (settings.policy.as_str(), settings.task.as_str()),
-            ("demo", "wave")
-        );
-        seen.knobs.chunk_size_threshold = 0.32;
+        assert_eq!(settings.task, "wave");
+        seen.wanted.chunk_size_threshold = 0.32;
         assert!(!settings.follow(&seen), "nothing was chosen");
         seen.cameras = vec![CameraView {
             name: "front".to_owned(),
@@ -238,11 +203,5 @@ mod tests {
         }];
         assert!(settings.follow(&seen), "taken away while it is there");
         assert_eq!(settings.views[0].camera, None);
-        for n in 0..20 {
-            seen.task = format!("task {n}");
-            assert!(settings.follow(&seen));
-        }
-        assert_eq!(settings.recent_tasks.len(), RECENT_TASKS);
-        assert_eq!(settings.recent_tasks[0], "task 19");
     }
 }

@@ -242,6 +242,8 @@ pub struct Snapshot {
     /// Lower and upper joint limits that the commands respect, robot units.
     pub limits: [JointVec; 2],
     pub knobs: Knobs,
+    /// The knobs as the operator left them, before they were fitted to the policy; what is kept between sessions.
+    pub wanted: Knobs,
     pub task: String,
     /// Resets so far.
     pub generation: u64,

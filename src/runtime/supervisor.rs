@@ -63,7 +63,7 @@ pub struct PolicyStart {
 /// How patient the runtime is with a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
-    /// An answer later than this, and than [`HANG_FACTOR`] times the slowest so far, counts as hung.
+    /// An answer later than this, and than four times the slowest so far, counts as hung.
     pub hang: Duration,
     /// The wait before the first restart; it doubles with each failure in a row.
     pub back_off: Duration,
@@ -152,6 +152,17 @@ impl Supervisor {
             load: self.load.clone(),
             after_previous: !(std::mem::take(&mut self.abandoned) || loading),
         }
+    }
+
+    /// Gives up a policy that is being loaded; whether there was one.
+    pub fn cancel(&mut self) -> bool {
+        let loading = matches!(self.phase, Phase::Loading(_));
+        if loading {
+            self.phase = Phase::Absent;
+            self.spec = None;
+            self.incarnation += 1;
+        }
+        loading
     }
 
     /// Whether a report comes from the living incarnation.
@@ -297,6 +308,7 @@ mod tests {
             at,
             consumed: 0,
             scheduling: Scheduling::Async,
+            num_steps: 10,
             guided: false,
             capture: Duration::ZERO,
         }

@@ -3,7 +3,9 @@
 use egui::{Align, Checkbox, ComboBox, Layout, RichText, Sense, Stroke, Ui, Vec2};
 
 use crate::policy::RtcSchedule;
-use crate::runtime::{Aggregate, Command, Knob, Knobs, RtcKnobs, Scheduling, Snapshot};
+use crate::runtime::{
+    Aggregate, Command, Knob, Knobs, RtcKnobs, Scheduling, Snapshot, WHOLE_CHUNK,
+};
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::{Draft, KnobDraft};
 use crate::ui::knob_slider::{KnobSlider, label_ui};
@@ -148,12 +150,18 @@ fn chunk_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         suffix: " actions",
         default: rows.defaults.actions_per_chunk as f64,
         obstacle: None,
-        hint: "actions_per_chunk: how many actions of each chunk are kept.",
+        hint: "actions_per_chunk: how many actions of each chunk are kept; at the right end, all of any chunk.",
         mark: None,
         word: None,
     };
     if let Some(value) = chunk.ui(ui, rows.draft) {
-        rows.set(Knob::ActionsPerChunk(value as usize));
+        let actions = value as usize;
+        let all = actions >= rows.chunk_size;
+        rows.set(Knob::ActionsPerChunk(if all {
+            WHOLE_CHUNK
+        } else {
+            actions
+        }));
     }
     let execute = KnobSlider {
         name: "execute",

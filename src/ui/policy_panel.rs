@@ -81,6 +81,9 @@ fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
         "Layers of the VLM + layers of the action expert · Euler steps of the checkpoint · size",
     );
     weak_cut_ui(ui, format!("{} · {}", spec.device, spec.precision));
+    if !spec.device_why.is_empty() {
+        weak_cut_ui(ui, format!("chosen: {}", spec.device_why));
+    }
 }
 
 /// What is odd about the checkpoint and about its newest chunk, and how often it had to be started again.
@@ -116,6 +119,12 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
         PolicyStatus::Loading(progress) => {
             let since = draft.policy.loading_since.unwrap_or(snapshot.now);
             progress_ui(ui, progress, snapshot.now.saturating_sub(since));
+            let cancel = ui.button("Cancel loading").on_hover_text(
+                "There is no policy then; what was downloaded is kept for the next time.",
+            );
+            if cancel.clicked() {
+                commands.push(Command::CancelLoad);
+            }
         }
         PolicyStatus::Refused { why, stats } => refused_ui(ui, commands, why, stats),
         PolicyStatus::Failed { why, restarting } => {
@@ -132,13 +141,13 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
     }
 }
 
-/// The four stages of loading: what is done, what is being done, what is to come.
+/// The four stages of loading, in their order: what is done, what is being done, what is to come.
 fn progress_ui(ui: &mut Ui, progress: &LoadProgress, elapsed: Duration) {
     let tokens = theme::tokens(ui);
     const STAGES: [LoadStage; 4] = [
+        LoadStage::SelfTest,
         LoadStage::Downloading,
         LoadStage::Loading,
-        LoadStage::SelfTest,
         LoadStage::WarmUp,
     ];
     let now = STAGES.iter().position(|stage| *stage == progress.stage);

@@ -48,6 +48,8 @@ fn the_cpu_matches_the_reference() {
     savings::check(&device, "Flex");
 }
 
+/// Reported case e01: the cached forward on the very adapter equals the reference, and a second step from the same cache the first.
+///
 /// All wgpu checks live in this one test: device start-up and kernel compilation are paid once a process, and tensors
 /// must not be shared between threads.
 #[test]

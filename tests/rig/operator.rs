@@ -4,8 +4,9 @@ use smolpilot::joint::{Joint, JointVec};
 use smolpilot::runtime::{
     Aggregate, Command, FaultKind, Knob, Mode, RtcKnobs, Scheduling, Snapshot,
 };
+use smolpilot::sim::Fault;
 
-use crate::stand::{Stand, armed, connected};
+use crate::stand::{Stand, armed, connected, fault};
 
 const FAR: JointVec = JointVec([60.0, -48.0, 48.0, 48.0, 0.0, 20.0]);
 
@@ -142,6 +143,23 @@ fn jog_moves_one_joint_and_release_lets_the_arm_go() {
     let seen = stand.until("limp", |seen| !armed(seen));
     assert_eq!(seen.mode, Mode::Hold);
     assert!(Joint::ALL.iter().all(|&joint| !stand.arm.torque(joint)));
+}
+
+#[test]
+fn a_blocked_joint_is_named_and_its_goal_waits() {
+    let stand = Stand::armed(FAR);
+    stand.arm.inject(Fault::Stuck(1));
+    stand.tell(Command::SetMode(Mode::Policy));
+    let (_, blocked) = stand.until_fault(FaultKind::JointBlocked);
+    assert!(blocked.what.contains("shoulder_pan"), "{}", blocked.what);
+    let seen = stand.after(30);
+    let pan = Joint::ShoulderPan;
+    let lead = seen.commanded[pan] - stand.arm.pose()[pan];
+    assert!((30.0..32.2).contains(&lead), "{lead}");
+    assert!(armed(&seen) && seen.mode == Mode::Policy);
+    stand.arm.heal();
+    let seen = stand.until("there", |seen| seen.measured[pan] > FAR[pan] - 1.0);
+    assert!(fault(&seen, FaultKind::JointBlocked).is_none());
 }
 
 #[test]

@@ -165,6 +165,7 @@ pub fn spec() -> PolicySpec {
         expert_layers: 16,
         parameters: 450_046_176,
         device: "NVIDIA GeForce RTX 4070 · wgpu (Vulkan)".to_owned(),
+        device_why: "best hardware GPU".to_owned(),
         precision: "f32".to_owned(),
         warnings: vec!["untrained: its motion means nothing".to_owned()],
         ..PolicySpec::default()

@@ -3,7 +3,9 @@
 use egui::Key;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use smolpilot::policy::{LoadProgress, LoadStage, RtcSchedule};
-use smolpilot::runtime::{Aggregate, Command, Knob, PolicyStatus, RtcKnobs, Scheduling, Snapshot};
+use smolpilot::runtime::{
+    Aggregate, Command, Knob, PolicyStatus, RtcKnobs, Scheduling, Snapshot, WHOLE_CHUNK,
+};
 
 use crate::fixture;
 use crate::rig::Rig;
@@ -52,10 +54,15 @@ fn the_ends_of_the_rails_stand_for_all_and_off() {
     let mut snapshot = with(Scheduling::Async);
     snapshot.knobs.blend_steps = Some(10);
     snapshot.knobs.epsilon = Some(2.0);
+    snapshot.knobs.actions_per_chunk = 20;
     let mut rig = Rig::new(snapshot);
     assert_eq!(
         rig.slide("blend", 50.0),
         [Command::Set(Knob::BlendSteps(None))]
+    );
+    assert_eq!(
+        rig.slide("chunk", 50.0),
+        [Command::Set(Knob::ActionsPerChunk(WHOLE_CHUNK))]
     );
     assert_eq!(
         rig.slide("filter", 0.0),
@@ -248,5 +255,20 @@ fn loading_shows_its_stages() {
     rig.0.state_mut().snapshot.now += std::time::Duration::from_secs(12);
     rig.settle();
     assert!(rig.shows("12.0 s so far"));
-    assert!(rig.shows("checking the device"));
+    // In the order in which they happen.
+    let stages = [
+        "●  checking the device",
+        "●  downloading",
+        "▶  loading weights",
+        "○  first chunk",
+    ];
+    assert!(stages.into_iter().all(|stage| rig.shows(stage)));
+    assert_eq!(rig.press("Cancel loading"), [Command::CancelLoad]);
+}
+
+#[test]
+fn the_device_is_named_with_its_precision_and_the_reason() {
+    let rig = Rig::new(fixture::idle());
+    assert!(rig.shows("NVIDIA GeForce RTX 4070 · wgpu (Vulkan) · f32"));
+    assert!(rig.shows("chosen: best hardware GPU"));
 }

@@ -295,21 +295,12 @@ impl Latency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::cost::tests::base_model;
-
-    fn three_cameras() -> Load {
-        Load {
-            images: 3,
-            image_edge: 512,
-            language_tokens: 48,
-            steps: 10,
-            naive: false,
-        }
-    }
+    use crate::cli::cost::tests::three_cameras;
+    use crate::policy::geometry::smolvla_base;
 
     #[test]
     fn the_published_model_needs_what_the_reference_counts() {
-        let memory = memory(&base_model(), 512);
+        let memory = memory(&smolvla_base(), 512);
         // 450.0 M parameters without the token table, lm_head and the unused norm: 1421.7 MB; the last VLM layer's unread
         // part (32.0 MB) is not loaded either.
         let megabytes = memory.weights_bytes as f64 / 1e6;
@@ -320,7 +311,7 @@ mod tests {
 
     #[test]
     fn each_knob_has_its_price() {
-        let line = cost(&base_model(), three_cameras());
+        let line = cost(&smolvla_base(), three_cameras());
         let giga = |flops: u64| flops as f64 / 1e9;
         // A step is 10.636 GFLOP; a view is its tower, its 64 tokens in the prefix, and what the expert sees of them.
         assert!((giga(line.flops_a_step) - 10.636).abs() < 0.001, "{line:?}");

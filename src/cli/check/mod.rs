@@ -16,7 +16,8 @@ use self::checkpoint::{Doctor, Latency};
 use self::machine::Machine;
 use self::verdict::{Facts, verdict};
 use crate::cli::args::{CheckArgs, PolicyArgs};
-use crate::cli::output::{Outcome, deliver};
+use crate::cli::output::{Outcome, deliver, in_full};
+use crate::cli::rig::{RIG_CAMERAS, known_cameras, known_views};
 use crate::cli::{policy, predict};
 use crate::gpu::OpenedDevice;
 use crate::observation::{Frame, Observation};
@@ -29,6 +30,8 @@ const MEASURED_AT_MOST: f64 = 30.0;
 
 /// Cameras of the simulated rig, which is meant when no camera is named.
 const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
+/// What is said of the CPU.
+const YARDSTICK: &str = "not needed: the CPU is what other devices are held against";
 
 /// What `check --json` prints.
 #[derive(Debug, Serialize)]
@@ -61,7 +64,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let (policy, policy_error) = match examined {
         None => (None, None),
         Some(Ok(doctor)) => (Some(doctor), None),
-        Some(Err(error)) => (None, Some(format!("{error:#}"))),
+        Some(Err(error)) => (None, Some(in_full(&error))),
     };
     let unfit = policy.as_ref().and_then(|doctor| doctor.verdict.as_ref());
     fault = fault.or_else(|| policy_error.clone()).or_else(|| {
@@ -110,6 +113,8 @@ fn examine(
         [] => RIG_CAMERAS.map(str::to_owned).to_vec(),
         named => named.iter().map(|camera| camera.name.clone()).collect(),
     };
+    known_cameras(&args.views, &cameras)?;
+    known_views(&args.views, &inspected.spec.views)?;
     let bindings = bind(&inspected.spec.views, &cameras, &args.views);
     let names = predict::action_names(&inspected.spec);
     let mut doctor = Doctor::of(&inspected, &names, &bindings);

@@ -5,7 +5,7 @@ use crate::runtime::{Knobs, RtcKnobs};
 
 /// Fills in the defaults. The runtime brings every knob into the range of the network once that is loaded.
 pub fn knobs(args: &KnobArgs) -> Knobs {
-    let default = Knobs::default();
+    let default = Knobs::untouched();
     Knobs {
         scheduling: args.scheduling.unwrap_or(default.scheduling),
         chunk_size_threshold: args
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn named_knobs_replace_the_defaults_and_no_others() {
-        assert_eq!(knobs(&KnobArgs::default()), Knobs::default());
+        assert_eq!(knobs(&KnobArgs::default()), Knobs::untouched());
         let args = KnobArgs {
             scheduling: Some(Scheduling::Rtc),
             chunk_size_threshold: Some(0.4),

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-use self::summary::{Summary, failure};
+use self::summary::{Summary, failure, lost_arm};
 use crate::app::wiring::Rig;
 use crate::cli::args::RunArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::cli::policy::{Progress, choices};
+use crate::cli::rig::known_views;
 use crate::runtime::{Command, Connection, Mode, PolicyStatus, Runtime, Snapshot};
 
 /// How long an arm may take to answer for the first time.
@@ -47,7 +48,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 
 /// Waits until the run begins and then until it is over; returns the snapshot that it began with.
 fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
-    let first = begin(runtime)?;
+    let first = begin(runtime, args)?;
     let over = |seen: &Snapshot| {
         interrupted()
             || args
@@ -63,11 +64,15 @@ fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
 }
 
 /// Waits until the policy drives, or, with an arm that is only watched, until it could.
-fn begin(runtime: &Runtime) -> anyhow::Result<Snapshot> {
+fn begin(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
     let mut progress = Progress::default();
     loop {
         let begun = |seen: &Snapshot| interrupted() || has_begun(seen);
-        if let Some(seen) = runtime.wait_for(LOOK, begun) {
+        let begun = runtime.wait_for(LOOK, begun);
+        if let Some(spec) = runtime.snapshot.get().and_then(|seen| seen.spec.clone()) {
+            known_views(&args.rig.views, &spec.views)?;
+        }
+        if let Some(seen) = begun {
             return Ok(Snapshot::clone(&seen));
         }
         let Some(seen) = runtime.snapshot.get() else {
@@ -104,7 +109,7 @@ fn obstacle(seen: &Snapshot) -> Option<String> {
         _ => {}
     }
     match &seen.connection {
-        Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(format!("{}: {why}", seen.arm)),
+        Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(lost_arm(seen, why)),
         _ => None,
     }
 }

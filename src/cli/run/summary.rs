@@ -143,7 +143,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
         return Some(choices(why.clone(), stats));
     }
     if let Connection::Lost(why) = &snapshot.connection {
-        return Some(format!("{}: {why}", snapshot.arm));
+        return Some(lost_arm(snapshot, why));
     }
     let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
     let fault = snapshot.faults.iter().find(broken)?;
@@ -155,12 +155,25 @@ fn sentences(what: &str, remedy: &str) -> String {
     format!("{}. {remedy}", what.trim_end_matches('.'))
 }
 
+/// Why the arm is not there and what to do about it; the port is named once, whoever named it.
+pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
+    let mut faults = snapshot.faults.iter();
+    let remedy = faults.find(|fault| fault.kind == FaultKind::BusLost && fault.active);
+    let remedy = remedy.map_or_else(String::new, |fault| format!(". {}", fault.remedy));
+    let arm = &snapshot.arm;
+    if arm.is_empty() || why.starts_with(arm.as_str()) {
+        return format!("{why}{remedy}");
+    }
+    format!("{arm}: {why}{remedy}")
+}
+
 /// Faults under which the policy cannot drive.
 fn stops_the_policy(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BusLost
         | FaultKind::Arming
         | FaultKind::ServoAlarm
+        | FaultKind::JointBlocked
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
@@ -261,6 +274,23 @@ mod tests {
         assert_eq!(failure(&with(FaultKind::TooSlow, true)), None);
         let why = failure(&with(FaultKind::CameraStale, true)).unwrap();
         assert!(why.contains("front") && why.contains("Plug"), "{why}");
+    }
+
+    #[test]
+    fn a_lost_arm_is_named_once_and_with_the_way_out() {
+        let mut lost = snapshot();
+        lost.arm = "/dev/ttyACM0".into();
+        let why = "/dev/ttyACM0: there is no such port".to_owned();
+        lost.faults = vec![fault(FaultKind::BusLost, true)];
+        lost.connection = Connection::Lost(why);
+        let words = failure(&lost).unwrap();
+        assert_eq!(words, "/dev/ttyACM0: there is no such port. Plug it in.");
+        lost.connection = Connection::Lost("no servo answers".into());
+        assert!(
+            failure(&lost)
+                .unwrap()
+                .starts_with("/dev/ttyACM0: no servo")
+        );
     }
 
     #[test]

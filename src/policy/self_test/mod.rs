@@ -236,6 +236,7 @@ mod tests {
         assert!(passed.error > 4e-5 && passed.error < 6e-5);
     }
 
+    /// Reported case e01.
     #[test]
     fn the_yardstick_is_not_said_to_agree_with_itself() {
         let verdicts = Verdicts::of_user();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
-use crate::joint::{JOINT_COUNT, JointVec};
+use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
 use crate::runtime::core::{
@@ -43,6 +43,8 @@ pub struct Bench {
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
     pub torque: bool,
+    /// A joint that does not follow its goal.
+    pub stuck: Option<Joint>,
     /// Ticks that a change of torque takes, and those still to go.
     pub torque_ticks: u32,
     under_way: Option<(bool, u32)>,
@@ -54,6 +56,8 @@ pub struct Bench {
     pub order: ArmOrder,
     pub requests: Vec<ChunkRequest>,
     pub starts: u64,
+    /// How often a policy thread was left.
+    pub left: u64,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -96,6 +100,7 @@ impl Bench {
             absent: false,
             alarms: vec![],
             torque: false,
+            stuck: None,
             torque_ticks: 0,
             under_way: None,
             limp: vec![],
@@ -104,6 +109,7 @@ impl Bench {
             order: ArmOrder::Nothing,
             requests: vec![],
             starts: 0,
+            left: 0,
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -124,6 +130,7 @@ impl Bench {
         };
         let before = self.control.queue.consumed();
         let outputs = self.control.tick(inputs);
+        self.left += u64::from(outputs.leave_policy);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;
@@ -305,7 +312,11 @@ impl Bench {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
             ArmOrder::Send(goal) => {
+                let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;
+                if let Some((joint, at)) = held {
+                    self.pose[joint] = at;
+                }
                 Settled::Sent(goal)
             }
             ArmOrder::Freeze => {

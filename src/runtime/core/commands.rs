@@ -1,12 +1,14 @@
 //! What each command of the operator does.
 
+use std::time::Duration;
+
 use crate::joint::Joint;
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
 use crate::runtime::core::{BUTTON, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
-use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped};
+use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped, WHOLE_CHUNK};
 
 /// Chunk size assumed for the range of the knobs while no policy is loaded.
 const CHUNK_SIZE_UNKNOWN: usize = 50;
@@ -50,6 +52,7 @@ impl Control {
                 let stats = Some(stats);
                 self.load(LoadRequest { source, stats }, outputs);
             }
+            Command::CancelLoad => outputs.leave_policy |= self.supervisor.cancel(),
             Command::RestartPolicy => {
                 let load = self.supervisor.load().clone();
                 self.reset();
@@ -182,7 +185,9 @@ impl Control {
         self.enter(Mode::Hold);
         self.reset();
         self.latency = LatencyMeter::default();
+        self.latency_before = Duration::ZERO;
         self.delays.clear();
+        self.warnings.clear();
         (self.chunk, self.previous_chunk) = (None, None);
         self.faults.clear(FaultKind::PolicyLoad);
         outputs.start = Some(self.supervisor.choose(load));
@@ -200,10 +205,11 @@ impl Control {
             Knob::Aggregate(aggregate) => wanted.aggregate = aggregate,
             Knob::BlendSteps(steps) => wanted.blend_steps = steps,
             Knob::NumSteps(steps) => {
-                // Another number of Euler steps is another latency; the old measurements would mislead the bound.
-                self.latency = LatencyMeter::default();
-                self.supervisor.slows_by(wanted.num_steps, steps);
-                wanted.num_steps = steps;
+                let before = std::mem::replace(&mut wanted.num_steps, steps);
+                if steps != before {
+                    self.supervisor.slows_by(before, steps);
+                    self.measure_anew();
+                }
             }
             Knob::Epsilon(epsilon) => wanted.epsilon = epsilon,
             Knob::Fps(fps) => wanted.fps = fps,
@@ -216,7 +222,10 @@ impl Control {
     /// Brings the knobs into the range of the loaded policy.
     pub(super) fn apply_knobs(&mut self) {
         let spec = self.supervisor.spec();
-        let unknown = self.wanted.actions_per_chunk.max(CHUNK_SIZE_UNKNOWN);
+        let unknown = match self.wanted.actions_per_chunk {
+            WHOLE_CHUNK.. => CHUNK_SIZE_UNKNOWN,
+            asked => asked.max(CHUNK_SIZE_UNKNOWN),
+        };
         let chunk_size = spec.map_or(unknown, |spec| spec.chunk_size);
         self.knobs = self.wanted.clamped_to(chunk_size);
         self.queue.trim(self.knobs.actions_per_chunk);

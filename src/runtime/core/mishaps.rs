@@ -6,6 +6,7 @@ use crate::action::ActionChunk;
 use crate::joint::JointVec;
 use crate::policy::StageTimes;
 use crate::runtime::core::bench::{Bench, Temper, assert_still, flying, scheduled};
+use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent};
 use crate::runtime::{Command, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling};
 
@@ -188,6 +189,33 @@ fn guidance_continues_the_plan_from_the_action_of_this_tick() {
     let ratio = bench.requests.len() as f32 / (300.0 / 16.0);
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
     assert_eq!(bench.seen.starved_ticks, 0);
+}
+
+#[test]
+fn another_number_of_steps_is_measured_anew_and_guided_as_before_meanwhile() {
+    let mut bench = Bench::driving(scheduled(Scheduling::Rtc), 200, Temper::Counts);
+    bench.run(5.0);
+    bench.until(3.0, |bench| bench.seen.queue.requested_at.is_some());
+    bench.turn(Knob::NumSteps(5));
+    assert_eq!(bench.seen.latency.chunks, 0);
+    let (chunks, asked) = (bench.seen.chunks, bench.requests.len());
+    bench.until(3.0, |bench| bench.seen.chunks > chunks);
+    assert_eq!(
+        bench.seen.latency.chunks, 0,
+        "a chunk of ten steps says nothing about five"
+    );
+    bench.latency = Duration::from_millis(100);
+    bench.until(3.0, |bench| bench.seen.latency.chunks == 1);
+    let delay = |request: &ChunkRequest| {
+        let rtc = request.options.rtc.as_ref();
+        rtc.map(|rtc| rtc.inference_delay)
+    };
+    assert_eq!(bench.requests[asked].options.num_steps, Some(5));
+    assert_eq!(delay(&bench.requests[asked]), Some(6), "as it was");
+    bench.until(3.0, |bench| bench.requests.len() > asked + 1);
+    assert_eq!(delay(&bench.requests[asked + 1]), Some(3), "as it is now");
+    bench.turn(Knob::NumSteps(5));
+    assert!(bench.seen.latency.chunks > 0, "nothing has changed");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
 mod commands;
+mod lead;
 mod plan;
 mod publish;
 mod sense;
@@ -58,6 +59,8 @@ pub struct Config {
     /// What the operator bound in an earlier session.
     pub views: Vec<ViewBinding>,
     pub patience: Patience,
+    /// Makes the policy's noise another one, repeatably.
+    pub seed: u64,
 }
 
 /// The arm as it was found at the start of a tick.
@@ -156,6 +159,8 @@ pub struct Outputs {
     pub arm: ArmOrder,
     /// Start a policy thread, leaving the one before it.
     pub start: Option<PolicyStart>,
+    /// Leave the policy thread that is there; it ends by itself.
+    pub leave_policy: bool,
     /// Ask the policy.
     pub request: Option<Box<ChunkRequest>>,
     pub reset_scene: bool,
@@ -247,12 +252,15 @@ pub struct Control {
     /// Refusals of the filter when the last request left.
     refused_before: u64,
     supervisor: Supervisor,
+    seed: u64,
     policy_at_start: Option<LoadRequest>,
     cameras: Vec<CameraView>,
     views: Vec<ViewBinding>,
     remembered: Vec<ViewBinding>,
     stale_camera: Option<String>,
     latency: LatencyMeter,
+    /// What a chunk took before the latest change of Euler steps.
+    latency_before: Duration,
     delays: Window<usize>,
     bound: Bound,
     /// The plan of this generation has begun.
@@ -287,6 +295,7 @@ impl Control {
             wanted: config.knobs,
             task: config.task,
             supervisor: Supervisor::new(config.patience),
+            seed: config.seed,
             policy_at_start: config.policy,
             remembered: config.views,
             ..Self::default()
@@ -341,6 +350,7 @@ impl Control {
             self.stop(BUTTON);
         }
         self.sense(inputs.arm);
+        self.watch_lead();
         for report in inputs.policy {
             self.hear(report);
         }
@@ -390,11 +400,12 @@ impl Control {
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }
-        ArmOrder::Send(match self.mode {
+        let goal = match self.mode {
             Mode::Hold => self.arm.commanded,
             Mode::Jog => self.jog,
             Mode::Policy => self.next_action(),
-        })
+        };
+        ArmOrder::Send(self.led(goal))
     }
 
     /// The order of a change of torque or of a stop that is not confirmed yet. A stop has dropped what was wanted before and

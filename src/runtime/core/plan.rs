@@ -9,7 +9,7 @@ use crate::runtime::binding::observation;
 use crate::runtime::bound::Bound;
 use crate::runtime::core::{Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
-use crate::runtime::latency::Measured;
+use crate::runtime::latency::{LatencyMeter, Measured};
 use crate::runtime::queue::planned_from_chunk;
 use crate::runtime::request::{ChunkRequest, InFlight, guidance};
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
@@ -17,6 +17,9 @@ use crate::runtime::{ChunkView, FaultKind, Mode, Scheduling};
 
 /// The percentile of the measured latency that real-time chunking plans with.
 const DELAY_PERCENTILE: f64 = 0.95;
+
+/// Between the first requests of neighbouring seeds; a run of that many requests would take for ever.
+const SEED_STRIDE: u64 = 1 << 40;
 
 const RESTART_REMEDY: &str = "The arm holds and the policy is started again. If it comes back, restart the policy by \
                               hand or choose another one.";
@@ -128,6 +131,7 @@ impl Control {
             at: self.now,
             consumed: self.queue.consumed(),
             scheduling: self.knobs.scheduling,
+            num_steps: self.knobs.num_steps,
             guided: request.options.rtc.is_some(),
             capture,
         });
@@ -137,15 +141,34 @@ impl Control {
     fn options(&self) -> PredictOptions {
         let rtc = (self.knobs.scheduling == Scheduling::Rtc).then(|| {
             let left_over = self.queue.left_over();
-            let latency = self.latency.total().percentile(DELAY_PERCENTILE);
-            let latency = latency.unwrap_or_default();
-            guidance(left_over, self.queue.len(), latency, &self.knobs)
+            guidance(
+                left_over,
+                self.queue.len(),
+                self.expected_latency(),
+                &self.knobs,
+            )
         });
         PredictOptions {
             num_steps: Some(self.knobs.num_steps),
-            noise: Noise::Seed(self.counters.requests),
+            noise: Noise::Seed(
+                self.seed
+                    .wrapping_mul(SEED_STRIDE)
+                    .wrapping_add(self.counters.requests),
+            ),
             rtc: rtc.flatten(),
         }
+    }
+
+    /// From request to arrival, as measured; after a change of Euler steps as it was before, until the first new chunk.
+    fn expected_latency(&self) -> Duration {
+        let measured = self.latency.total().percentile(DELAY_PERCENTILE);
+        measured.unwrap_or(self.latency_before)
+    }
+
+    /// Another number of Euler steps is another latency; the old measurements would mislead the bound.
+    pub(super) fn measure_anew(&mut self) {
+        self.latency_before = self.expected_latency();
+        self.latency = LatencyMeter::default();
     }
 
     fn arrive(&mut self, arrival: Arrival) {
@@ -201,12 +224,14 @@ impl Control {
     }
 
     fn measure(&mut self, arrival: &Arrival, request: &InFlight, total: Duration) {
-        self.latency.push(&Measured {
-            capture: request.capture,
-            times: arrival.times,
-            wait: self.now.saturating_sub(arrival.finished_at),
-            total,
-        });
+        if request.num_steps == self.knobs.num_steps {
+            self.latency.push(&Measured {
+                capture: request.capture,
+                times: arrival.times,
+                wait: self.now.saturating_sub(arrival.finished_at),
+                total,
+            });
+        }
         self.bound = Bound::of(self.latency.total(), &self.knobs);
         if self.knobs.auto_threshold {
             let n = self.knobs.actions_per_chunk;
@@ -234,7 +259,7 @@ impl Control {
 fn misfit(spec: &PolicySpec) -> Option<String> {
     let wrong = |what: &str, width: usize| {
         format!(
-            "{} has {width} {what}, an SO-101 has {JOINT_COUNT} joints",
+            "{} has {width} {what}, an SO-101 has {JOINT_COUNT} joints; choose a policy that was fine-tuned on this arm",
             spec.name
         )
     };

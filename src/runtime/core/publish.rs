@@ -56,6 +56,7 @@ impl Control {
             jog: self.jog,
             limits: self.arm.limits,
             knobs: self.knobs,
+            wanted: self.wanted,
             task: self.task.clone(),
             generation: self.generation,
             policy_source: self.supervisor.load().source.clone(),

@@ -331,6 +331,21 @@ fn knobs_fit_the_policy_and_come_back_with_a_longer_one() {
     bench.tick(vec![]);
     assert_eq!(bench.seen.knobs.actions_per_chunk, 50);
     assert_eq!(bench.seen.policy_source, "longer");
+    assert_eq!(bench.seen.wanted, Knobs::default());
+}
+
+#[test]
+fn knobs_that_nobody_turned_keep_the_whole_chunk_of_any_network() {
+    let mut bench = Bench::at_rest(Knobs::untouched(), 50, Temper::Counts);
+    bench.load_time = Duration::from_secs(1);
+    bench.chunk_size = 100;
+    bench.tick(vec![]);
+    assert_eq!(
+        bench.seen.knobs.actions_per_chunk, 50,
+        "while none is known"
+    );
+    bench.run(2.0);
+    assert_eq!(bench.seen.knobs.actions_per_chunk, 100);
 }
 
 #[test]
@@ -369,6 +384,46 @@ fn a_refused_policy_offers_its_statistics() {
         bench.control.supervisor.load().stats.as_deref(),
         Some("so101")
     );
+}
+
+#[test]
+fn loading_can_be_cancelled_and_what_was_loaded_comes_too_late() {
+    let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+    bench.load_time = Duration::from_secs(2);
+    bench.tick(vec![]);
+    bench.tick(vec![Command::CancelLoad]);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    assert_eq!(bench.left, 1, "its thread is not waited for");
+    bench.run(3.0);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    bench.load_time = Duration::ZERO;
+    bench.tick(vec![Command::LoadPolicy("another".to_owned())]);
+    bench.tick(vec![Command::CancelLoad]);
+    bench.tick(vec![]);
+    assert_eq!(bench.seen.policy, PolicyStatus::Absent);
+    bench.tick(vec![Command::LoadPolicy("another".to_owned())]);
+    bench.tick(vec![]);
+    bench.tick(vec![Command::CancelLoad]);
+    assert_eq!(
+        bench.seen.policy,
+        PolicyStatus::Ready { busy: false },
+        "nothing is being loaded"
+    );
+}
+
+#[test]
+fn each_request_has_its_noise_and_each_seed_its_own() {
+    let noises = |seed| {
+        let mut bench = Bench::driving(Knobs::default(), 50, Temper::Counts);
+        bench.control.seed = seed;
+        bench.run(5.0);
+        let noise = bench.requests.iter().map(|it| it.options.noise.clone());
+        noise.collect::<Vec<_>>()
+    };
+    let (first, again, other) = (noises(1), noises(1), noises(2));
+    assert_eq!(first, again);
+    assert!(first.len() > 3 && first.windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(first.iter().skip(1).all(|noise| !other.contains(noise)));
 }
 
 #[test]

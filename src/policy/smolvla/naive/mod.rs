@@ -1,4 +1,4 @@
-//! The same network the way LeRobot 0.6.1 runs it: the slow, obvious twin of [`SmolVla`](super::SmolVla).
+//! The same network the way LeRobot 0.6.1 runs it: the slow, obvious twin of [`SmolVla`].
 //!
 //! It computes masked cameras and word padding, pads the prefix, runs the last VLM layer whole, repeats keys for their query heads, and
 //! in every Euler step makes the masks and the time embedding anew, appends to the cache and crops it again, and projects the prefix
