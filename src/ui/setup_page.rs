@@ -29,8 +29,9 @@ pub fn setup_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &
             return;
         }
         ui.columns(2, |columns| {
-            views_ui(&mut columns[0], snapshot, draft, commands);
-            devices_ui(&mut columns[1], snapshot, commands);
+            // Columns justify what is in them; here nothing is to be stretched.
+            columns[0].vertical(|ui| views_ui(ui, snapshot, draft, commands));
+            columns[1].vertical(|ui| devices_ui(ui, snapshot, commands));
         });
     });
 }
