@@ -1,6 +1,8 @@
 //! Wires the rooms together; the only place that sees all of them.
 
 #[cfg(feature = "gui")]
+mod fault_log;
+#[cfg(feature = "gui")]
 mod keeper;
 pub mod log;
 #[cfg(feature = "gui")]

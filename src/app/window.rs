@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use crossbeam_channel::{Sender, TrySendError};
 use eframe::egui::{self, Context, Vec2, ViewportBuilder};
 
+use crate::app::fault_log::FaultLog;
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
 use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
@@ -71,6 +72,7 @@ pub struct Window {
     zoom: f32,
     scene: Option<SceneTexture>,
     commands: Vec<Command>,
+    faults: FaultLog,
 }
 
 impl Window {
@@ -91,6 +93,7 @@ impl Window {
             applied,
             scene,
             commands: Vec::new(),
+            faults: FaultLog::default(),
         }
     }
 
@@ -157,6 +160,9 @@ impl eframe::App for Window {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         if let Some(snapshot) = self.setup.snapshots.get() {
             self.snapshot = snapshot;
+        }
+        for words in self.faults.begun(&self.snapshot.faults) {
+            log::warn!("{words}");
         }
         if let Some(log) = &self.setup.log {
             while let Some(line) = log.next() {

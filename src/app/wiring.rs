@@ -140,9 +140,8 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
             fraction: None,
         });
         let passed = self_test::verify(&device, &Verdicts::of_user()).map_err(refusal)?;
-        if passed.stages > 0 {
-            log::info!("self-test: {passed}");
-        }
+        log::info!("self-test: {passed}");
+        log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)
     })
 }

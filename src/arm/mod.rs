@@ -149,6 +149,12 @@ impl Arm {
         self.armed
     }
 
+    /// Joints whose servos have torque, as far as they were last asked. Not all and not none after a start that was broken
+    /// off, and where a servo lost its torque alone; all of a dead program's arm, although nobody armed it since.
+    pub fn held_joints(&self) -> usize {
+        self.servos.iter().filter(|servo| servo.energised).count()
+    }
+
     /// Everything counted so far.
     pub fn counters(&self) -> Counters {
         let bus = self.bus.counters();

@@ -208,6 +208,9 @@ fn table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for warning in &report.warnings {
         writeln!(out, "warning    {warning}")?;
     }
+    if is_so101(&report.names) {
+        writeln!(out, "actions    degrees; of the gripper, % of its travel")?;
+    }
     write!(out, "\n{:>4}", "step")?;
     for name in &report.names {
         write!(out, " {:>13}", name.trim_end_matches(".pos"))?;
@@ -221,6 +224,12 @@ fn table(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Whether these are the joints of an SO-101, whose units are known.
+fn is_so101(names: &[String]) -> bool {
+    let joints = Joint::ALL.map(|joint| format!("{}.pos", joint.name()));
+    names == joints
 }
 
 #[cfg(test)]

@@ -10,10 +10,42 @@ use std::path::{Path, PathBuf};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::smolvla::MAX_STEPS;
+
 /// The feature key of the joint state.
 pub const STATE: &str = "observation.state";
 /// The feature key of the action.
 pub const ACTION: &str = "action";
+
+/// Bounds far above every known checkpoint. Each of these numbers sizes memory or a loop, so a damaged file must not set it.
+const MOST: [(&str, fn(&Config) -> usize, usize); 8] = [
+    ("chunk_size", |c| c.chunk_size, 1000),
+    ("num_steps", |c| c.num_steps, MAX_STEPS),
+    (
+        "tokenizer_max_length",
+        |c| c.tokenizer_max_length,
+        MAX_TOKENS,
+    ),
+    ("max_state_dim", |c| c.max_state_dim, 4096),
+    ("max_action_dim", |c| c.max_action_dim, 4096),
+    ("empty_cameras", |c| c.empty_cameras, 64),
+    ("num_vlm_layers", |c| layers(c.num_vlm_layers), MAX_LAYERS),
+    (
+        "num_expert_layers",
+        |c| layers(c.num_expert_layers),
+        MAX_LAYERS,
+    ),
+];
+
+/// Words of a task that are ever read: the VLM was trained on 8192 positions.
+pub const MAX_TOKENS: usize = 8192;
+/// Layers of one kind that are ever looked for; the published networks have 32 at most.
+pub const MAX_LAYERS: usize = 512;
+
+/// A count of layers; what is not positive means "as many as there are".
+fn layers(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
 
 /// LeRobot's SmolVLA configuration, as far as running the policy needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,9 +153,10 @@ impl Features {
             .map(|(_, feature)| feature)
     }
 
-    /// Width of the one-dimensional feature `key`.
+    /// Width of the one-dimensional feature `key`; a shape whose product is beyond counting is merely very wide.
     pub fn width(&self, key: &str) -> Option<usize> {
-        self.get(key).map(|feature| feature.shape.iter().product())
+        let count = |shape: &[usize]| shape.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
+        self.get(key).map(|feature| count(&feature.shape))
     }
 }
 
@@ -202,12 +235,15 @@ impl Default for Modes {
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}. Name the directory of a checkpoint, which holds config.json and its weights", path.display())]
     Read {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{} is not a readable SmolVLA configuration: {source}", path.display())]
+    #[error(
+        "{} is not a readable SmolVLA configuration: {source}. Fetch it again from the original checkpoint",
+        path.display()
+    )]
     Parse {
         path: PathBuf,
         source: serde_json::Error,
@@ -339,6 +375,15 @@ impl Config {
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Some(format!("{name} is 0; it must be at least 1"));
         }
+        let too_large = MOST
+            .iter()
+            .map(|(name, value, most)| (name, value(self), most))
+            .find(|(_, value, most)| value > most);
+        if let Some((name, value, most)) = too_large {
+            return Some(format!(
+                "{name} is {value}, more than the {most} that can be run here; the file is damaged, fetch it again"
+            ));
+        }
         if self.n_action_steps > self.chunk_size {
             return Some(format!(
                 "n_action_steps {} is more than chunk_size {}: a chunk does not hold that many actions",
@@ -426,6 +471,17 @@ mod tests {
             (r#""max_action_dim": 5"#, "max_action_dim 5"),
             (r#""adapt_to_pi_aloha": true"#, "14 joints"),
             (r#""num_steps": 0"#, "num_steps is 0"),
+            (r#""num_steps": 51"#, "num_steps is 51"),
+            (r#""chunk_size": 1000000000"#, "chunk_size is 1000000000"),
+            (r#""max_state_dim": 100000"#, "max_state_dim is 100000"),
+            (r#""max_action_dim": 100000"#, "max_action_dim is 100000"),
+            (r#""empty_cameras": 1000"#, "empty_cameras is 1000"),
+            (r#""tokenizer_max_length": 8193"#, "length is 8193"),
+            (
+                r#""num_vlm_layers": 4611686018427387904"#,
+                "num_vlm_layers is",
+            ),
+            (r#""num_expert_layers": 513"#, "num_expert_layers is 513"),
         ];
         for (change, words) in cases {
             let text = with(change).unwrap_err().to_string();
@@ -437,6 +493,14 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(text.contains("`pi0` policy"), "{text}");
+    }
+
+    /// 2^63 + 3 times 2 is 6 in 64 bits, which would pass for an SO-101.
+    #[test]
+    fn a_shape_beyond_counting_does_not_wrap_to_a_small_one() {
+        let text = MINIMAL.replacen("[6]", "[9223372036854775811, 2]", 1);
+        let err = Config::parse(&text, Path::new("c")).unwrap_err();
+        assert!(err.to_string().contains("more than max_state_dim"), "{err}");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::config::Config;
+use super::config::{Config, MAX_LAYERS};
+use super::smolvla::MAX_GRID;
 use super::tensor_table::{EXPERT, VLM, is_self_attention};
 use super::{Architecture, TensorSource, VisionArchitecture};
 
@@ -222,6 +223,13 @@ fn check(arch: &Architecture, config: &Config) -> Result<(), Error> {
                 arch.vision.patch_size, arch.scale_factor
             ));
         }
+        if edge / arch.vision.patch_size.max(1) > MAX_GRID {
+            return fail(format!(
+                "resize_imgs_with_padding is {edge} pixels, more than {MAX_GRID} patches of {}: no device has the memory \
+                 for it; config.json is damaged, fetch it again",
+                arch.vision.patch_size
+            ));
+        }
     }
     check_layers(arch)
 }
@@ -282,11 +290,13 @@ impl Shapes<'_> {
         self.of(&found.unwrap_or_else(|| format!("{root}.0.{tail}")))
     }
 
-    /// One more than the highest layer number under `root`.
+    /// One more than the highest layer number under `root`. A number that no network has makes no layers of its own: its
+    /// tensor is then listed as a stranger, where counting up to it would take all memory.
     fn layers(&self, root: &str) -> usize {
         let numbers = self.names.iter().filter_map(|name| {
             let rest = name.strip_prefix(root)?.strip_prefix('.')?;
-            rest.split('.').next()?.parse::<usize>().ok()
+            let number = rest.split('.').next()?.parse::<usize>().ok()?;
+            (number < MAX_LAYERS).then_some(number)
         });
         numbers.max().map_or(0, |highest| highest + 1)
     }
@@ -396,5 +406,27 @@ mod tests {
         };
         let err = check(&smolvla_base(), &config).unwrap_err().to_string();
         assert!(err.contains("multiple of 64"), "{err}");
+    }
+
+    #[test]
+    fn a_picture_that_would_take_all_memory_is_refused() {
+        let config = Config {
+            resize_imgs_with_padding: Some((1 << 20, 1 << 20)),
+            ..base_config()
+        };
+        let err = check(&smolvla_base(), &config).unwrap_err().to_string();
+        assert!(err.contains("1048576 pixels"), "{err}");
+    }
+
+    /// The largest number once counted to zero layers, and a smaller one to more tensors than memory holds.
+    #[test]
+    fn a_layer_number_that_no_network_has_is_not_counted_to() {
+        let layer = |number: &str| format!("m.layers.{number}.weight");
+        let names = ["0", "3", "99999999999", "18446744073709551615", "x"];
+        let shapes = Shapes {
+            source: &Seeded::new(&smolvla_base(), 1, Precision::Published),
+            names: names.map(layer).to_vec(),
+        };
+        assert_eq!(shapes.layers("m.layers"), 4);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::checkpoint::Checkpoint;
-use super::config::Config;
+use super::config::{Config, MAX_TOKENS};
 use super::demo;
 use super::geometry::{self, ImageTokens};
 use super::hub::{Fetched, Hub, HubId};
@@ -91,7 +91,7 @@ pub fn fill(
         &device.device,
         &mut told,
     )
-    .map_err(|err| refusal(format!("{:#}", anyhow::Error::from(err))))?;
+    .map_err(refusal)?;
     let mut spec = inspected.spec;
     spec.parameters = network.parameters();
     spec.device = device.place();
@@ -225,6 +225,12 @@ fn tokenizer(
     let length = step
         .and_then(|step| step.max_length)
         .unwrap_or(config.tokenizer_max_length);
+    if !(1..=MAX_TOKENS).contains(&length) {
+        return Err(refusal(format!(
+            "{}: max_length of the tokenizer is {length}; it must be 1 to {MAX_TOKENS}",
+            directory.join(PREPROCESSOR).display()
+        )));
+    }
     TaskTokenizer::read(&path, length, architecture.vocab_size).map_err(refusal)
 }
 

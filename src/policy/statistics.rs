@@ -293,6 +293,12 @@ fn build(tables: &Tables, config: &Config, chosen: bool) -> Result<Normalization
             ));
         }
     }
+    if action == Normalizer::Identity {
+        warnings.push(format!(
+            "`{ACTION}` is not normalised by this checkpoint: what the network says, mostly between -3 and 3, goes to the \
+             arm as robot units"
+        ));
+    }
     Ok(Normalization {
         state,
         action,

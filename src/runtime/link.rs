@@ -184,6 +184,7 @@ fn state_of(arm: &mut Arm) -> ArmState {
     ArmState {
         measured,
         torque: arm.torque_enabled(),
+        held_joints: arm.held_joints(),
         retries: arm.counters().retries,
         alarms: arm.alarms().iter().map(alarm).collect(),
         limits: arm.limits().ranges(),

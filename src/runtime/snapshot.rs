@@ -221,6 +221,9 @@ pub struct Snapshot {
     /// Name of the rig or port.
     pub arm: String,
     pub connection: Connection,
+    /// Joints whose servos have torque, as far as they were last asked. Where the arm is not armed, 0 means limp; anything
+    /// else is an arm that holds in part, or that another program left holding.
+    pub held_joints: usize,
     /// Torque is being switched on, joint by joint: the share that is done, 0 to 1. A stop breaks it off.
     pub arming: Option<f32>,
     /// The arm is being let down before torque goes off: the share that is done, 0 to 1. A stop breaks it off.

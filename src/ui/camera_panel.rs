@@ -13,6 +13,8 @@ use crate::ui::words;
 
 /// The word "feeds" is left out where it would run into the camera's name, points.
 const FEEDS_WIDTH: f32 = 40.0;
+/// The word "live" is left out where it would run into the age, points.
+const BADGES_WIDTH: f32 = 170.0;
 
 /// Draws the column of cameras.
 pub fn camera_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
@@ -115,6 +117,7 @@ fn badges(ui: &Ui, rect: Rect, camera: &CameraView) {
     let rate = format!("{:.0} fps", camera.rate_hz);
     let (word, colors) = match camera.status {
         CameraStatus::Opening => ("opening".to_owned(), quiet),
+        CameraStatus::Live if rect.width() < BADGES_WIDTH => (rate, quiet),
         CameraStatus::Live => (format!("live  {rate}"), quiet),
         CameraStatus::Stale => ("STALE".to_owned(), alarm),
         CameraStatus::Lost(_) => ("LOST".to_owned(), alarm),

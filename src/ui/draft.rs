@@ -87,6 +87,8 @@ pub struct PolicyDraft {
     pub is_open: bool,
     /// When loading was first seen, on the runtime's clock.
     pub loading_since: Option<Duration>,
+    /// The source that was refused last: it stands in the field, to be corrected.
+    refused: Option<String>,
 }
 
 /// The knobs while they are turned.
@@ -135,6 +137,12 @@ impl Draft {
             PolicyStatus::Loading(_) => self.policy.loading_since.or(Some(snapshot.now)),
             _ => None,
         };
+        let refused = matches!(snapshot.policy, PolicyStatus::Refused { .. })
+            .then(|| snapshot.policy_source.clone());
+        if refused.is_some() && refused != self.policy.refused {
+            self.policy.source.clone_from(&snapshot.policy_source);
+        }
+        self.policy.refused = refused;
         self.plot_hover.shown = self.plot_hover.seen.take();
         if let Some((_, until)) = self.notice
             && now > until

@@ -12,6 +12,8 @@ use crate::ui::words;
 
 /// One press of a button, robot units.
 const STEP: f32 = 2.0;
+/// Room for the measured value, points.
+const MEASURED_WIDTH: f32 = 64.0;
 /// A goal that was sent is shown for so long before the snapshot's pose is, seconds; limits may take this to get there.
 const SHOWN_SECONDS: f64 = 1.5;
 
@@ -58,16 +60,26 @@ fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Op
     };
     let mut value = goal.clamp(low, high);
     let before = value;
+    let unit = match joint {
+        Joint::Gripper => " %",
+        _ => joint.unit(),
+    };
     let measured = words::joint_value(joint, snapshot.measured[joint]);
     ui.horizontal(|ui| {
         weak_ui(ui, words::joint(joint));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            weak_ui(ui, format!("at {measured}"));
+            // Of one width, so that the goals stand below each other.
+            let size = Vec2::new(MEASURED_WIDTH, 18.0);
+            let layout = Layout::right_to_left(Align::Center);
+            ui.allocate_ui_with_layout(size, layout, |ui| {
+                ui.set_min_width(MEASURED_WIDTH);
+                weak_ui(ui, format!("at {measured}"));
+            });
             let number = DragValue::new(&mut value)
                 .range(low..=high)
                 .speed(0.25)
                 .fixed_decimals(1)
-                .suffix(joint.unit())
+                .suffix(unit)
                 .update_while_editing(false)
                 .min_size(Vec2::new(62.0, 20.0));
             ui.style_mut().visuals.widgets.inactive.weak_bg_fill = tokens.well;

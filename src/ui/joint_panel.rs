@@ -52,14 +52,20 @@ fn legend_ui(ui: &mut Ui, snapshot: &Snapshot) {
     ui.spacing_mut().item_spacing.x = 8.0;
     let seam = snapshot.chunk.as_ref().map_or(0.0, |chunk| chunk.seam);
     let entries = [
-        (format!("┃ seam {seam:.1}"), tokens.text),
+        (format!("┃ seam {seam:.1} °/%"), tokens.text),
         ("– – old chunk".to_owned(), tokens.previous),
         ("— new chunk".to_owned(), tokens.predicted),
         ("— commanded".to_owned(), tokens.commanded),
         ("— measured".to_owned(), tokens.measured),
     ];
     for (text, ink) in entries {
-        ui.label(RichText::new(text).size(theme::SMALL).color(ink));
+        let is_seam = text.starts_with('┃');
+        let label = ui.label(RichText::new(text).size(theme::SMALL).color(ink));
+        if is_seam {
+            label.on_hover_text(
+                "Largest step of a joint where the newest chunk was merged: degrees, of the gripper %.",
+            );
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub fn knob_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
         commands,
     };
     heading_ui(ui, "SCHEDULING", |ui| {
-        weak_ui(ui, "double click returns a knob");
+        weak_ui(ui, "double click: default");
     });
     scheduling_ui(ui, &mut rows);
     threshold_ui(ui, &mut rows);
@@ -114,6 +114,7 @@ fn threshold_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         obstacle,
         hint: "chunk_size_threshold: ask when queue / chunk < g. The mark is g_min, below which the queue runs dry.",
         mark: rows.g_min.map(f64::from),
+        word: None,
     };
     if let Some(value) = knob.ui(ui, rows.draft) {
         rows.set(Knob::ChunkSizeThreshold(value as f32));
@@ -146,11 +147,12 @@ fn chunk_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         value: rows.knobs.actions_per_chunk as f64,
         range: 1.0..=rows.chunk_size as f64,
         decimals: 0,
-        suffix: "",
+        suffix: " actions",
         default: rows.defaults.actions_per_chunk as f64,
         obstacle: None,
         hint: "actions_per_chunk: how many actions of each chunk are kept; at the right end, all of any chunk.",
         mark: None,
+        word: None,
     };
     if let Some(value) = chunk.ui(ui, rows.draft) {
         let actions = value as usize;
@@ -166,11 +168,12 @@ fn chunk_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         value: rows.knobs.n_action_steps as f64,
         range: 1.0..=rows.knobs.actions_per_chunk.max(1) as f64,
         decimals: 0,
-        suffix: "",
+        suffix: " actions",
         default: rows.defaults.n_action_steps as f64,
         obstacle: (rows.knobs.scheduling != Scheduling::Sync).then_some(ONLY_SYNC),
         hint: "n_action_steps: how many actions are executed before the next look.",
         mark: None,
+        word: None,
     };
     if let Some(value) = execute.ui(ui, rows.draft) {
         rows.set(Knob::NActionSteps(value as usize));
@@ -217,15 +220,12 @@ fn merge_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         value: rows.knobs.blend_steps.unwrap_or(rows.chunk_size) as f64,
         range: 1.0..=rows.chunk_size as f64,
         decimals: 0,
-        suffix: if rows.knobs.blend_steps.is_none() {
-            " all"
-        } else {
-            ""
-        },
+        suffix: " actions",
         default: rows.chunk_size as f64,
         obstacle,
         hint: "blend_steps: length of the ramp; at the right end, the whole overlap.",
         mark: None,
+        word: rows.knobs.blend_steps.is_none().then_some("all"),
     };
     if let Some(value) = knob.ui(ui, rows.draft) {
         let steps = value as usize;
@@ -244,6 +244,7 @@ fn rate_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         obstacle: None,
         hint: "num_steps: Euler steps of the flow. Fewer is faster and rougher.",
         mark: None,
+        word: None,
     };
     if let Some(value) = steps.ui(ui, rows.draft) {
         rows.set(Knob::NumSteps(value as usize));
@@ -258,6 +259,7 @@ fn rate_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         obstacle: None,
         hint: "Control rate. The policy was trained at one rate; another one changes the speed of the motion.",
         mark: None,
+        word: None,
     };
     if let Some(value) = fps.ui(ui, rows.draft) {
         rows.set(Knob::Fps(value as f32));
@@ -268,16 +270,13 @@ fn rate_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         value: f64::from(rows.knobs.epsilon.unwrap_or(0.0)),
         range: 0.0..=10.0,
         decimals: 1,
-        suffix: if rows.knobs.epsilon.is_none() {
-            " off"
-        } else {
-            "°"
-        },
+        suffix: "°",
         default: 0.0,
         obstacle: (rows.knobs.scheduling == Scheduling::Sync).then_some(ONLY_ASYNC),
         hint: "Similarity filter: skip a request when the joints moved less than this since the last one. \
                It does not look at the images, so it is off by default.",
         mark: None,
+        word: rows.knobs.epsilon.is_none().then_some("off"),
     };
     if let Some(value) = filter.ui(ui, rows.draft) {
         rows.set(Knob::Epsilon((value > 0.0).then_some(value as f32)));
@@ -291,11 +290,12 @@ fn rtc_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         value: rtc.execution_horizon as f64,
         range: 1.0..=rows.chunk_size as f64,
         decimals: 0,
-        suffix: "",
+        suffix: " actions",
         default: rows.defaults.rtc.execution_horizon as f64,
         obstacle: None,
         hint: "execution_horizon: steps of the new chunk that are guided by the old one.",
         mark: None,
+        word: None,
     };
     if let Some(value) = horizon.ui(ui, rows.draft) {
         rows.set(Knob::Rtc(RtcKnobs {
@@ -311,8 +311,10 @@ fn rtc_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         suffix: "",
         default: f64::from(rows.defaults.rtc.max_guidance_weight),
         obstacle: None,
-        hint: "max_guidance_weight: upper bound of the pull towards the old chunk.",
-        mark: None,
+        hint: "max_guidance_weight: upper bound of the pull towards the old chunk. Above the number of Euler steps it \
+               overshoots.",
+        mark: Some(rows.knobs.num_steps as f64),
+        word: None,
     };
     if let Some(value) = weight.ui(ui, rows.draft) {
         rows.set(Knob::Rtc(RtcKnobs {
@@ -321,6 +323,10 @@ fn rtc_ui(ui: &mut Ui, rows: &mut Rows<'_>) {
         }));
     }
     schedule_ui(ui, rows, rtc);
+    // Each Euler step of 1 / num_steps then goes further than all the way to the old chunk.
+    if rtc.max_guidance_weight > rows.knobs.num_steps as f32 {
+        weak_ui(ui, "! guidance above steps overshoots the old chunk");
+    }
 }
 
 fn schedule_ui(ui: &mut Ui, rows: &mut Rows<'_>, rtc: RtcKnobs) {

@@ -11,7 +11,7 @@ use crate::ui::theme;
 
 /// Width of the label in front of a knob, points.
 pub const LABEL_WIDTH: f32 = 62.0;
-const VALUE_WIDTH: f32 = 56.0;
+const VALUE_WIDTH: f32 = 80.0;
 const ROW_HEIGHT: f32 = 22.0;
 /// How long a sent value is shown before the snapshot's is believed again, seconds: a few control ticks.
 const PENDING_SECONDS: f64 = 0.4;
@@ -34,6 +34,8 @@ pub struct KnobSlider<'a> {
     pub hint: &'a str,
     /// A value marked under the rail: the bound of g.
     pub mark: Option<f64>,
+    /// Said in place of the number: the end of a rail that stands for off or for all.
+    pub word: Option<&'static str>,
 }
 
 impl KnobSlider<'_> {
@@ -107,9 +109,13 @@ impl KnobSlider<'_> {
             .range(self.range.clone())
             .speed((self.range.end() - self.range.start()) / 400.0)
             .fixed_decimals(self.decimals)
-            .suffix(self.suffix)
+            .suffix(if self.word.is_some() { "" } else { self.suffix })
             .update_while_editing(false)
             .min_size(Vec2::new(VALUE_WIDTH, 20.0));
+        let number = match self.word {
+            Some(word) => number.custom_formatter(|_, _| word.to_owned()),
+            None => number,
+        };
         ui.style_mut().visuals.widgets.inactive.weak_bg_fill = tokens.well;
         ui.add(number)
             .accessible_name(format!("{} value", self.name))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use egui::{Align, Align2, CornerRadius, Layout, Rect, RichText, Sense, Stroke, Ui, Vec2};
 
-use crate::runtime::{Command, Latencies, Percentiles, Snapshot};
+use crate::runtime::{Command, Delay, Latencies, Percentiles, Snapshot};
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::theme;
@@ -65,7 +65,11 @@ pub fn latency_ui(
     let latency = &snapshot.latency;
     ui.spacing_mut().item_spacing.y = 3.0;
     heading_ui(ui, "LATENCY", |ui| {
-        let delay = format!("delay {} · p95 {}", snapshot.delay.last, snapshot.delay.p95);
+        if latency.chunks == 0 {
+            return;
+        }
+        let Delay { last, p95 } = snapshot.delay;
+        let delay = format!("delay {last}, p95 {p95} actions");
         weak_ui(ui, delay).on_hover_text(
             "Inference delay of the newest chunk, and its 95th percentile, in consumed actions.",
         );

@@ -81,8 +81,8 @@ fn line_ui(ui: &mut Ui, line: &LogLine) {
                 ui.label(RichText::new(text).size(theme::BODY).color(color));
             });
         };
-        let at = format!("{:9.3}", line.at.as_secs_f64());
-        piece(70.0, at, tokens.faint, ui);
+        let at = format!("{:9.3} s", line.at.as_secs_f64());
+        piece(80.0, at, tokens.faint, ui);
         piece(42.0, word.to_owned(), ink, ui);
         piece(120.0, line.target.clone(), tokens.faint, ui);
         let text = RichText::new(&line.text).size(theme::BODY).color(body);

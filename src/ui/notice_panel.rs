@@ -1,12 +1,13 @@
 //! What wants an answer: faults with what to do, and the warning before the arm drops. It takes its place above the 3D
 //! panel and covers nothing.
 
-use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
+use egui::{Align, Button, Label, Layout, RichText, ScrollArea, Ui};
 
+use crate::joint::JOINT_COUNT;
 use crate::runtime::{Command, Fault, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
-use crate::ui::state::is_limp;
+use crate::ui::state::{held_in_part, is_limp};
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -15,11 +16,18 @@ const FAULTS_SHARE: f32 = 0.45;
 
 /// Draws the warning and the faults, if there are any.
 pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    if snapshot.releasing.is_some() || is_limp(snapshot) {
+        draft.asks_to_release = false;
+    }
     if draft.asks_to_release {
         release_ui(ui, draft, commands);
     }
-    if is_limp(snapshot) && snapshot.stopped.is_none() {
-        limp_ui(ui, commands);
+    if snapshot.stopped.is_none() {
+        if is_limp(snapshot) {
+            limp_ui(ui, commands);
+        } else if let Some(held) = held_in_part(snapshot) {
+            held_in_part_ui(ui, held, draft, commands);
+        }
     }
     if snapshot.faults.is_empty() {
         return;
@@ -32,8 +40,11 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
             // What is still wrong comes first.
             let (active, past): (Vec<&Fault>, Vec<&Fault>) =
                 snapshot.faults.iter().partition(|fault| fault.active);
-            for fault in active.into_iter().chain(past) {
+            for fault in active {
                 fault_ui(ui, snapshot, fault, commands);
+            }
+            for fault in past {
+                past_fault_ui(ui, snapshot, fault, commands);
             }
         });
 }
@@ -82,38 +93,86 @@ fn limp_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
     });
 }
 
+/// An arm that nobody armed and that holds all the same: both ways out are offered.
+fn held_in_part_ui(ui: &mut Ui, held: usize, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    card_ui(ui, tokens.human, |ui| {
+        ends_ui(
+            ui,
+            |ui| {
+                let text =
+                    format!("{held} of {JOINT_COUNT} joints have torque, the arm is not armed");
+                ui.label(theme::strong(text).size(theme::LARGE));
+            },
+            |ui| {
+                let text = RichText::new("Enable torque: it holds").color(tokens.on_chosen);
+                if ui.add(Button::new(text).fill(tokens.chosen)).clicked() {
+                    commands.push(Command::EnableTorque);
+                }
+                if !draft.asks_to_release && ui.button("Release it…").clicked() {
+                    draft.asks_to_release = true;
+                }
+            },
+        );
+        weak_ui(
+            ui,
+            "Support the arm: what has no torque hangs loose. Enabled, all servos hold the pose they have; released, none does.",
+        );
+    });
+}
+
+/// A fault that is over takes one line: it asks for nothing but to be read.
+fn past_fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    card_ui(ui, tokens.faint, |ui| {
+        ends_ui(
+            ui,
+            |ui| {
+                let text = RichText::new(&fault.what).size(theme::BODY);
+                ui.add(Label::new(text.color(tokens.weak)).truncate())
+                    .on_hover_text(format!("{}\n\n{}", fault.what, fault.remedy));
+            },
+            |ui| {
+                acknowledge_ui(ui, fault, commands);
+                badge_ui(ui, "over", tokens.weak);
+                let ago = words::span(snapshot.now.saturating_sub(fault.since));
+                weak_ui(ui, often(fault, &format!("began {ago} ago")));
+            },
+        );
+    });
+}
+
+fn acknowledge_ui(ui: &mut Ui, fault: &Fault, commands: &mut Vec<Command>) {
+    let response = ui
+        .button("Acknowledge")
+        .on_hover_text("The fault goes away if its cause has.");
+    if response.clicked() {
+        commands.push(Command::Acknowledge(fault.id));
+    }
+}
+
+/// When it was, and how often if more than once.
+fn often(fault: &Fault, when: &str) -> String {
+    if fault.count > 1 {
+        format!("{when} · {} times", words::count(fault.count))
+    } else {
+        when.to_owned()
+    }
+}
+
 fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
-    let edge = if fault.active {
-        tokens.fault
-    } else {
-        tokens.faint
-    };
-    card_ui(ui, edge, |ui| {
+    card_ui(ui, tokens.fault, |ui| {
         let since = words::span(snapshot.now.saturating_sub(fault.since));
-        let remark = if fault.count > 1 {
-            format!("since {since} · {} times", words::count(fault.count))
-        } else {
-            format!("since {since}")
-        };
+        let remark = often(fault, &format!("since {since}"));
         ends_ui(
             ui,
             |ui| {
                 ui.label(theme::strong(&fault.what).size(theme::BODY));
             },
             |ui| {
-                let response = ui
-                    .button("Acknowledge")
-                    .on_hover_text("The fault goes away if its cause has.");
-                if response.clicked() {
-                    commands.push(Command::Acknowledge(fault.id));
-                }
-                let (word, ink) = if fault.active {
-                    ("fault", tokens.fault_text)
-                } else {
-                    ("over", tokens.weak)
-                };
-                badge_ui(ui, word, ink);
+                acknowledge_ui(ui, fault, commands);
+                badge_ui(ui, "fault", tokens.fault_text);
             },
         );
         ends_ui(

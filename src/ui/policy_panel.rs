@@ -15,13 +15,16 @@ use crate::ui::words;
 pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     heading_ui(ui, "POLICY", |ui| {
-        let label = if draft.policy.is_open {
-            "Close"
-        } else {
-            "Load…"
-        };
-        if ui.small_button(label).clicked() {
-            draft.policy.is_open = !draft.policy.is_open;
+        // Without a policy the form is there anyway: it is the way out.
+        if !wants_another(snapshot) {
+            let label = if draft.policy.is_open {
+                "Close"
+            } else {
+                "Load…"
+            };
+            if ui.small_button(label).clicked() {
+                draft.policy.is_open = !draft.policy.is_open;
+            }
         }
         let ink = match snapshot.policy {
             PolicyStatus::Ready { .. } => tokens.predicted,
@@ -35,9 +38,17 @@ pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
     }
     warnings_ui(ui, snapshot);
     status_ui(ui, snapshot, draft, commands);
-    if draft.policy.is_open {
+    if draft.policy.is_open || wants_another(snapshot) {
         load_ui(ui, snapshot, draft, commands);
     }
+}
+
+/// There is no policy, and none on its way.
+fn wants_another(snapshot: &Snapshot) -> bool {
+    matches!(
+        snapshot.policy,
+        PolicyStatus::Absent | PolicyStatus::Refused { .. }
+    )
 }
 
 fn word(status: &PolicyStatus) -> &'static str {
@@ -104,7 +115,6 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
                     commands.push(Command::LoadPolicy("demo".to_owned()));
                 }
             });
-            draft.policy.is_open = true;
         }
         PolicyStatus::Loading(progress) => {
             let since = draft.policy.loading_since.unwrap_or(snapshot.now);

@@ -18,6 +18,8 @@ const LEGEND_WIDTH: f32 = 330.0;
 const AHEAD: f32 = 60.0;
 /// Height of a label in the plot with the line under it, points.
 const LABEL_HEIGHT: f32 = 17.0;
+/// Room for the label of g, points.
+const LABEL_WIDTH: f32 = 52.0;
 /// Room for the labels of the time axis, points.
 const SECONDS_HEIGHT: f32 = 12.0;
 
@@ -80,7 +82,7 @@ fn level_bound(snapshot: &Snapshot) -> f32 {
 fn sentence_ui(ui: &mut Ui, snapshot: &Snapshot) {
     let tokens = theme::tokens(ui);
     let queued = snapshot.queue.upcoming.len();
-    let level = format!("{queued:>3} / {}", snapshot.knobs.actions_per_chunk);
+    let level = format!("{queued:>3} / {} actions", snapshot.knobs.actions_per_chunk);
     ui.label(theme::figure(level, theme::BODY).strong());
     if snapshot.queue.no_g_keeps_fresh {
         let text = RichText::new(too_slow(snapshot)).size(theme::SMALL);
@@ -238,15 +240,12 @@ fn thresholds(tokens: &Tokens, chart: &Chart, snapshot: &Snapshot) {
     }
     if let Some(bound) = snapshot.queue.g_min_p95.filter(|bound| *bound <= 1.0) {
         let (x, y) = (chart.rect.right() - 5.0, chart.y(bound * chunk));
-        // Above its line, as that of g, but for the case that g runs through there.
-        let is_crowded = (0.0..LABEL_HEIGHT).contains(&(y - chart.y(g_now)));
-        let (align, shift) = if is_crowded {
-            (Align2::RIGHT_TOP, 1.0)
-        } else {
-            (Align2::RIGHT_BOTTOM, -1.0)
-        };
+        // Beside the label of g where the two would lie on each other.
+        let is_crowded = (y - chart.y(g_now)).abs() < LABEL_HEIGHT;
+        let aside = if is_crowded { LABEL_WIDTH } else { 0.0 };
         let label = format!("g_min {bound:.2}");
-        chart.text(Pos2::new(x, y + shift), align, label, tokens.text);
+        let place = Pos2::new(x - aside, y - 1.0);
+        chart.text(place, Align2::RIGHT_BOTTOM, label, tokens.text);
     }
 }
 

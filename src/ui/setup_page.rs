@@ -5,10 +5,12 @@ use egui::{
     WidgetInfo,
 };
 
+use crate::joint::JOINT_COUNT;
 use crate::runtime::{CameraStatus, Command, Connection, Snapshot, ViewBinding};
 use crate::ui::camera_panel::rebind;
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::Draft;
+use crate::ui::state::held_in_part;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -135,20 +137,34 @@ fn cameras_ui(ui: &mut Ui, snapshot: &Snapshot) {
             weak_ui(ui, status);
         });
     }
+    weak_ui(
+        ui,
+        "Cameras are named at the start: --camera NAME=SOURCE, once for each. In a terminal, smolpilot check lists the devices.",
+    );
 }
 
 fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+    let held = held_in_part(snapshot)
+        .map(|held| format!("connected, {held} of {JOINT_COUNT} joints have torque"));
     let status = match &snapshot.connection {
         Connection::Absent => "none; start with --follower PORT, or with --rig for the pretend one",
         Connection::Connecting => "connecting",
+        _ if snapshot.arming.is_some() => "connected, torque is coming on",
+        _ if snapshot.releasing.is_some() => "connected, being let down",
         Connection::Connected { torque: true } => "connected, torque on",
-        Connection::Connected { torque: false } => "connected, torque off",
+        Connection::Connected { torque: false } => {
+            held.as_deref().unwrap_or("connected, torque off")
+        }
         Connection::Lost(why) => why,
     };
     ui.horizontal(|ui| {
         ui.label(theme::strong(&snapshot.arm));
         weak_ui(ui, status);
     });
+    weak_ui(
+        ui,
+        "A real SO-101: start with --follower PORT --calibration FILE. In a terminal, smolpilot check lists the ports.",
+    );
     if !snapshot.props.cubes.is_empty() && ui.button("Put the cubes back").clicked() {
         commands.push(Command::ResetScene);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::joint::JOINT_COUNT;
 use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
 use crate::ui::words;
 
@@ -56,12 +57,14 @@ impl State {
         if let Some(state) = Self::of_connection(&snapshot.connection) {
             return state;
         }
+        if let Some(state) = Self::of_torque(snapshot) {
+            return state;
+        }
         match snapshot.mode {
-            Mode::Hold if is_limp(snapshot) => Self::new("Limp", LIMP, Tone::Calm),
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
             Mode::Jog => Self::new(
                 "You drive",
-                "joint by joint; limits hold · H gives back",
+                "joint by joint, within the limits · H gives back",
                 Tone::Human,
             ),
             Mode::Policy => Self::of_policy(snapshot),
@@ -83,6 +86,32 @@ impl State {
             Connection::Lost(why) => Some(Self::new("Arm lost", why, Tone::Fault)),
             Connection::Connected { .. } => None,
         }
+    }
+
+    /// Torque on its way on or off, or not there.
+    fn of_torque(snapshot: &Snapshot) -> Option<Self> {
+        let percent = |share: f32| format!("{:.0} %", share * 100.0);
+        if let Some(share) = snapshot.arming {
+            let headline = format!("Enabling torque {}", percent(share));
+            let detail = "joint by joint · Stop breaks it off";
+            return Some(Self::new(headline, detail, Tone::Calm));
+        }
+        if let Some(share) = snapshot.releasing {
+            let headline = format!("Letting down {}", percent(share));
+            let detail = "the arm sinks · Stop makes it hold";
+            return Some(Self::new(headline, detail, Tone::Calm));
+        }
+        if snapshot.mode != Mode::Hold {
+            return None;
+        }
+        if is_limp(snapshot) {
+            return Some(Self::new("Limp", LIMP, Tone::Calm));
+        }
+        held_in_part(snapshot).map(|held| {
+            let detail =
+                format!("{held} of {JOINT_COUNT} joints have torque; Enable or Release it");
+            Self::new("Not armed", detail, Tone::Calm)
+        })
     }
 
     fn of_policy(snapshot: &Snapshot) -> Self {
@@ -130,7 +159,19 @@ const LIMP: &str = "torque is off; Enable torque, then POLICY or JOG";
 
 /// The arm answers but nothing holds it.
 pub fn is_limp(snapshot: &Snapshot) -> bool {
+    is_unarmed(snapshot) && snapshot.held_joints == 0
+}
+
+/// How many joints have torque although the arm is not armed: after a start that was broken off, a servo that restarted,
+/// or a program that left the arm holding.
+pub fn held_in_part(snapshot: &Snapshot) -> Option<usize> {
+    (is_unarmed(snapshot) && snapshot.held_joints > 0).then_some(snapshot.held_joints)
+}
+
+fn is_unarmed(snapshot: &Snapshot) -> bool {
     snapshot.connection == (Connection::Connected { torque: false })
+        && snapshot.arming.is_none()
+        && snapshot.releasing.is_none()
 }
 
 fn is_bound(snapshot: &Snapshot, camera: &str) -> bool {
@@ -190,8 +231,21 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
     if snapshot.stopped.is_some() {
         return Some("The arm is stopped. Press Resume first.");
     }
+    if snapshot.releasing.is_some() {
+        return Some(
+            "The arm is being let down. Wait, then press Enable torque; or press STOP to hold it.",
+        );
+    }
     match snapshot.connection {
         Connection::Connected { torque: true } => {}
+        // What is chosen now drives as soon as the arm can follow.
+        Connection::Connected { torque: false } if snapshot.arming.is_some() => {}
+        Connection::Connected { torque: false } if snapshot.held_joints > 0 => {
+            return Some(
+                "The arm is not armed: only some of its servos are known to hold. Press Enable torque; they then hold \
+                 the pose they have. Nothing moves until you choose a mode again.",
+            );
+        }
         Connection::Connected { torque: false } => {
             return Some(
                 "Torque is off: the arm is limp. Press Enable torque; the servos then hold the pose they have. \
@@ -263,5 +317,26 @@ mod tests {
         snapshot.mode = Mode::Hold;
         assert_eq!(State::of(&snapshot).headline, "Limp");
         assert_eq!(mode_obstacle(&snapshot, Mode::Hold), None);
+    }
+
+    #[test]
+    fn torque_on_its_way_is_seen_and_told_apart_from_a_limp_arm() {
+        let mut snapshot = driving();
+        snapshot.mode = Mode::Hold;
+        snapshot.connection = Connection::Connected { torque: false };
+        snapshot.held_joints = 3;
+        assert_eq!(
+            (is_limp(&snapshot), held_in_part(&snapshot)),
+            (false, Some(3))
+        );
+        assert_eq!(State::of(&snapshot).headline, "Not armed");
+        snapshot.arming = Some(0.42);
+        assert_eq!(State::of(&snapshot).headline, "Enabling torque 42 %");
+        assert_eq!(held_in_part(&snapshot), None);
+        assert_eq!(mode_obstacle(&snapshot, Mode::Policy), None);
+        snapshot.arming = None;
+        snapshot.releasing = Some(0.5);
+        assert_eq!(State::of(&snapshot).headline, "Letting down 50 %");
+        assert!(mode_obstacle(&snapshot, Mode::Policy).is_some());
     }
 }

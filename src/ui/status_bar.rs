@@ -34,12 +34,12 @@ pub fn status_bar_ui(
                 let hint = "99th percentile of the time that one control tick works.";
                 number_ui(ui, "tick p99", &work, hint);
             }
-            let step = format!("{:.1}", snapshot.max_step);
+            let step = format!("{:.1} °/%", snapshot.max_step);
             number_ui(
                 ui,
                 "max step",
                 &step,
-                "Largest joint step sent in one tick.",
+                "Largest joint step sent in one tick: degrees, of the gripper %.",
             );
             for (name, value, hint) in counters(snapshot) {
                 if ui.available_width() < COUNTER_WIDTH {
@@ -83,7 +83,7 @@ fn counters(snapshot: &Snapshot) -> [(&'static str, u64, &'static str); 6] {
             "Packets that the servo bus lost and that were sent again.",
         ),
         (
-            "stale",
+            "stale chunks",
             snapshot.stale_chunks,
             "Chunks dropped because the task, the mode or a stop had made them obsolete.",
         ),

@@ -232,6 +232,8 @@ fn style(tokens: &Tokens, base: Visuals) -> Style {
     style.spacing.menu_margin = Margin::same(6);
     style.spacing.combo_height = 320.0;
     style.spacing.tooltip_width = 340.0;
+    // A bar that lies over numbers hides them.
+    style.spacing.scroll.floating_allocated_width = 8.0;
     style.interaction.selectable_labels = false;
     style.interaction.tooltip_delay = 0.35;
     style.url_in_tooltip = true;

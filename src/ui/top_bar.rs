@@ -1,15 +1,15 @@
 //! The top bar: who drives, what state the arm is in, and STOP, in every state and above every page.
 
 use egui::{
-    Align, Align2, Button, Color32, CornerRadius, CursorIcon, Label, Layout, Response, RichText,
-    Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+    Align, Align2, Button, Color32, CornerRadius, CursorIcon, Label, Layout, ProgressBar, Response,
+    RichText, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
 use crate::runtime::{Command, Connection, Mode, Snapshot};
 use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
 use crate::ui::segmented::{Segment, segmented_ui};
-use crate::ui::state::{State, Tone, mode_obstacle};
+use crate::ui::state::{State, Tone, held_in_part, mode_obstacle};
 use crate::ui::theme::{self, Tokens};
 use crate::ui::words;
 
@@ -19,10 +19,13 @@ const STOP_SIZE: Vec2 = Vec2::new(126.0, 46.0);
 const MODE_SIZE: Vec2 = Vec2::new(258.0, 40.0);
 const MODE_SIZE_NARROW: Vec2 = Vec2::new(222.0, 40.0);
 const BRAND_WIDTH: f32 = 232.0;
-const ARM_WIDTH: f32 = 158.0;
+const ARM_WIDTH: f32 = 186.0;
+const ARM_WIDTH_NARROW: f32 = 158.0;
+const ENABLE: &str = "Enable torque";
+const RELEASE: &str = "Release torque…";
 /// From this width on everything has room.
 const WIDE: f32 = 1180.0;
-const RATE_WIDTH: f32 = 64.0;
+const RATE_WIDTH: f32 = 84.0;
 
 /// Ground and inks of the bar: a person at the helm turns it amber, a stop turns it red.
 #[derive(Clone, Copy)]
@@ -80,7 +83,8 @@ pub fn top_bar_ui(
                 column_ui(ui, RATE_WIDTH, |ui| rate_ui(ui, snapshot, ink));
             }
             if is_wide || !is_stopped {
-                column_ui(ui, ARM_WIDTH, |ui| {
+                let width = if is_wide { ARM_WIDTH } else { ARM_WIDTH_NARROW };
+                column_ui(ui, width, |ui| {
                     arm_ui(ui, snapshot, draft, commands, ink);
                 });
             }
@@ -214,6 +218,7 @@ fn state_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
     ui.add(Label::new(detail).truncate());
 }
 
+/// The arm: what it is and how it is connected, and below it the torque and its buttons.
 fn arm_ui(
     ui: &mut Ui,
     snapshot: &Snapshot,
@@ -221,68 +226,100 @@ fn arm_ui(
     commands: &mut Vec<Command>,
     ink: Ink,
 ) {
-    let (word, is_on) = match &snapshot.connection {
-        Connection::Absent => ("absent", false),
-        Connection::Connecting => ("connecting", false),
-        Connection::Connected { .. } => ("connected", true),
-        Connection::Lost(_) => ("lost", false),
-    };
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
+        let is_on = matches!(snapshot.connection, Connection::Connected { .. });
         dot_ui(ui, ink.text, is_on);
-        let name = if snapshot.arm.is_empty() {
-            "arm"
-        } else {
-            &snapshot.arm
-        };
-        let text = RichText::new(format!("{name} {word}"))
-            .size(theme::BODY)
-            .color(ink.text);
-        let label = ui.add(Label::new(text).truncate());
+        let text = RichText::new(arm_words(snapshot, ui.available_width())).size(theme::BODY);
+        let label = ui.add(Label::new(text.color(ink.text)).truncate());
         if let Connection::Lost(why) = &snapshot.connection {
             label.on_hover_text(why);
         }
     });
-    let Connection::Connected { torque } = snapshot.connection else {
-        ui.label(
-            RichText::new("torque unknown")
-                .size(theme::SMALL)
-                .color(ink.weak),
-        );
+    if !matches!(snapshot.connection, Connection::Connected { .. }) {
+        let text = RichText::new("torque unknown").size(theme::SMALL);
+        ui.label(text.color(ink.weak));
         return;
-    };
-    let (text, hint) = if torque {
-        (
-            "Release torque…",
-            "The servos hold. Releasing lets the arm drop; you are asked first.",
-        )
-    } else {
-        (
-            "Enable torque",
-            "Arms the servos from the present pose: goal = present position, then torque on.",
-        )
-    };
-    let tokens = theme::tokens(ui);
-    let (fill, color) = if torque {
-        (tokens.raised, tokens.text)
-    } else {
-        // What is to be done next stands out.
-        (tokens.chosen, tokens.on_chosen)
-    };
-    let button = Button::new(RichText::new(text).size(theme::SMALL).color(color)).fill(fill);
-    let response = ui.scope(|ui| {
+    }
+    ui.horizontal(|ui| {
         ui.spacing_mut().interact_size.y = 18.0;
         ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
-        ui.add(button)
+        ui.spacing_mut().item_spacing.x = 6.0;
+        torque_ui(ui, snapshot, draft, commands);
     });
-    if response.inner.on_hover_text(hint).clicked() {
-        if torque {
-            draft.asks_to_release = true;
-            draft.page = Page::Cockpit;
-        } else {
+}
+
+/// The name, and what is the matter with the arm; where there is little room, the filled dot alone says that it answers.
+fn arm_words(snapshot: &Snapshot, room: f32) -> String {
+    let name = match snapshot.arm.rsplit('/').next() {
+        None | Some("") => "arm",
+        Some(name) => name,
+    };
+    match &snapshot.connection {
+        Connection::Absent => format!("absent: {name}"),
+        Connection::Connecting => format!("connecting: {name}"),
+        Connection::Connected { .. } if room < ARM_WIDTH_NARROW => name.to_owned(),
+        Connection::Connected { .. } => format!("{name} connected"),
+        Connection::Lost(_) => format!("lost: {name}"),
+    }
+}
+
+/// What may be done about the torque now; while it changes, how far that has come.
+fn torque_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let changing = match (snapshot.arming, snapshot.releasing) {
+        (Some(share), _) => Some((share, ENABLE)),
+        (None, Some(share)) => Some((share, RELEASE)),
+        (None, None) => None,
+    };
+    if let Some((share, name)) = changing {
+        let button = Button::new(RichText::new(name).size(theme::SMALL));
+        ui.add_enabled(false, button)
+            .on_disabled_hover_text("It is on its way. STOP breaks it off and holds the arm.");
+        progress_ui(ui, share);
+        return;
+    }
+    let is_armed = snapshot.connection == (Connection::Connected { torque: true });
+    let is_held_in_part = held_in_part(snapshot).is_some();
+    if !is_armed {
+        let hint =
+            "Arms the servos from the present pose: goal = present position, then torque on.";
+        // What is to be done next stands out.
+        if torque_button_ui(ui, ENABLE, hint, true) {
             commands.push(Command::EnableTorque);
         }
     }
+    if is_armed || is_held_in_part {
+        let name = if is_armed { RELEASE } else { "Release…" };
+        let hint = "Servos hold. Releasing lets the arm drop; you are asked first.";
+        if torque_button_ui(ui, name, hint, false) {
+            draft.asks_to_release = true;
+            draft.page = Page::Cockpit;
+        }
+    }
+}
+
+fn torque_button_ui(ui: &mut Ui, name: &str, hint: &str, is_next: bool) -> bool {
+    let tokens = theme::tokens(ui);
+    let (fill, color) = if is_next {
+        (tokens.chosen, tokens.on_chosen)
+    } else {
+        (tokens.raised, tokens.text)
+    };
+    let text = RichText::new(name).size(theme::SMALL).color(color);
+    let response = ui.add(Button::new(text).fill(fill));
+    response.on_hover_text(hint).clicked()
+}
+
+/// A short bar with its share in words: a colour alone would not be read on the amber or the red bar.
+fn progress_ui(ui: &mut Ui, share: f32) {
+    let tokens = theme::tokens(ui);
+    let text = RichText::new(format!("{:.0} %", share * 100.0)).size(theme::SMALL);
+    let bar = ProgressBar::new(share)
+        .desired_width(ui.available_width().clamp(40.0, 72.0))
+        .desired_height(16.0)
+        .fill(tokens.faint)
+        .text(text.color(tokens.text));
+    ui.add(bar);
 }
 
 fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
@@ -290,7 +327,7 @@ fn rate_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
         let rate = format!("{:.1} Hz", snapshot.rate_hz);
         ui.label(theme::figure(rate, theme::LARGE).color(ink.text))
             .on_hover_text("Measured rate of the control loop.");
-        let late = format!("late {}", words::count(snapshot.late_ticks));
+        let late = format!("{} late ticks", words::count(snapshot.late_ticks));
         ui.label(RichText::new(late).size(theme::SMALL).color(ink.weak))
             .on_hover_text(
                 "Control periods that began too late; they are counted, never replayed.",

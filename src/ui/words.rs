@@ -56,7 +56,8 @@ pub fn parameters(value: u64) -> String {
     match value {
         0..1_000 => format!("{value} parameters"),
         1_000..1_000_000 => format!("{} k parameters", value / 1_000),
-        _ => format!("{} M parameters", value / 1_000_000),
+        1_000_000..10_000_000 => format!("{:.1} M parameters", value as f64 / 1e6),
+        _ => format!("{:.0} M parameters", value as f64 / 1e6),
     }
 }
 
@@ -123,6 +124,7 @@ mod tests {
         assert_eq!(count(1_234_567), "1\u{2009}234\u{2009}567");
         assert_eq!(count(12), "12");
         assert_eq!(parameters(450_046_176), "450 M parameters");
+        assert_eq!(parameters(1_732_896), "1.7 M parameters");
         assert_eq!(view("observation.images.top"), "top");
         assert_eq!(plural(1, "action"), "1 action");
     }

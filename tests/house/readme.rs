@@ -3,7 +3,7 @@
 use crate::files::House;
 use crate::report::Violation;
 
-const INSTALL: &str = "sudo apt-get install -y ";
+const INSTALL: &str = "sudo apt-get update && sudo apt-get install -y ";
 const RUN: &str = " && cargo run --release";
 const TEST: &str = "cargo test --release";
 
@@ -82,7 +82,7 @@ fn names_packages(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    const README: &str = "# a\n```sh\nsudo apt-get install -y b c && cargo run --release\n```\n```sh\ncargo test --release\n```\n";
+    const README: &str = "# a\n```sh\nsudo apt-get update && sudo apt-get install -y b c && cargo run --release\n```\n```sh\ncargo test --release\n```\n";
     const CI: &str =
         "packages=$(sed -n p README.md)\napt-get install -y $packages\nrun cargo test --release\n";
 

@@ -1,11 +1,14 @@
 //! Who drives: modes, stop and resume in every state, torque, and the keys for them.
 
 use egui::Key;
+use egui::accesskit::Role;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use smolpilot::runtime::{Command, Connection, Mode, Snapshot};
-use smolpilot::ui::Page;
+use smolpilot::ui::{Page, theme};
 
 use crate::fixture;
 use crate::rig::Rig;
+use crate::trouble;
 
 fn every_state() -> [(&'static str, Snapshot); 7] {
     [
@@ -140,6 +143,85 @@ fn torque_is_enabled_at_once() {
         rig.shows("Press Enable torque; the servos then hold"),
         "a click that does nothing says what to do"
     );
+}
+
+#[test]
+fn torque_on_its_way_is_shown_and_not_asked_for_twice() {
+    for (snapshot, button, headline, share) in [
+        (
+            trouble::arming(),
+            "Enable torque",
+            "Enabling torque 40 %",
+            "40 %",
+        ),
+        (
+            trouble::releasing(),
+            "Release torque…",
+            "Letting down 60 %",
+            "60 %",
+        ),
+    ] {
+        let mut rig = Rig::new(snapshot);
+        assert!(rig.shows(headline));
+        assert!(rig.shows(share));
+        let node = rig.0.get_by_role_and_label(Role::Button, button);
+        assert!(node.accesskit_node().is_disabled(), "{button}");
+        assert!(!rig.shows("The arm is limp"));
+        assert_eq!(rig.press("STOP"), [Command::Stop]);
+    }
+    let mut rig = Rig::new(trouble::arming());
+    assert_eq!(
+        rig.key(Key::P),
+        [Command::SetMode(Mode::Policy)],
+        "it drives when it can"
+    );
+    let mut rig = Rig::new(trouble::releasing());
+    assert_eq!(rig.key(Key::P), []);
+}
+
+#[test]
+fn an_arm_that_holds_in_part_can_be_armed_and_let_down() {
+    let mut rig = Rig::new(trouble::held_in_part());
+    assert!(rig.shows("2 of 6 joints have torque"));
+    assert!(!rig.shows("The arm is limp"));
+    assert_eq!(rig.press("Enable torque"), [Command::EnableTorque]);
+    assert_eq!(
+        rig.press("Enable torque: it holds"),
+        [Command::EnableTorque]
+    );
+    assert_eq!(rig.press("Release…"), []);
+    assert_eq!(
+        rig.press("Release: the arm drops"),
+        [Command::ReleaseTorque]
+    );
+    assert_eq!(rig.press("Release it…"), []);
+    assert!(rig.shows("The arm drops"));
+    assert_eq!(rig.key(Key::J), [], "nothing drives it");
+}
+
+#[test]
+fn the_name_and_the_state_of_the_arm_are_not_cut() {
+    for size in [[1280.0, 800.0], [1920.0, 1080.0]] {
+        let mut snapshot = fixture::idle();
+        "simulated rig".clone_into(&mut snapshot.arm);
+        let rig = Rig::sized(snapshot, size);
+        let shown = rig.0.get_by_label("simulated rig connected").rect();
+        let other = rig.0.get_by_label("30.0 Hz").rect();
+        assert!(shown.right() <= other.left(), "{shown:?} {other:?}");
+        let needed = rig.0.ctx.fonts_mut(|fonts| {
+            let text = "simulated rig connected".to_owned();
+            let font = theme::font(theme::BODY);
+            fonts
+                .layout_no_wrap(text, font, egui::Color32::WHITE)
+                .size()
+                .x
+        });
+        assert!(
+            shown.width() >= needed - 0.5,
+            "{} of {needed}",
+            shown.width()
+        );
+    }
 }
 
 #[test]

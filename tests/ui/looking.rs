@@ -107,6 +107,20 @@ fn a_fault_says_what_to_do_and_is_acknowledged() {
 }
 
 #[test]
+fn a_fault_that_is_over_claims_nothing_about_the_present() {
+    let mut snapshot = fixture::faulty();
+    snapshot.faults.remove(0);
+    let mut rig = Rig::new(snapshot);
+    assert!(rig.shows("lost 2 packets"));
+    assert!(rig.shows("began 1 min 15 s ago · 2 times"));
+    assert!(
+        !rig.shows("Check the cable between"),
+        "only under the pointer"
+    );
+    assert_eq!(rig.press("Acknowledge"), [Command::Acknowledge(5)]);
+}
+
+#[test]
 fn empty_states_teach() {
     let rig = Rig::new(fixture::empty());
     assert!(rig.shows("No camera yet"));

@@ -37,6 +37,28 @@ pub fn limp() -> Snapshot {
     snapshot
 }
 
+/// Torque comes on, joint by joint.
+pub fn arming() -> Snapshot {
+    let mut snapshot = limp();
+    snapshot.held_joints = 2;
+    snapshot.arming = Some(0.4);
+    snapshot
+}
+
+/// The arm is let down before torque goes off.
+pub fn releasing() -> Snapshot {
+    let mut snapshot = fixture::idle();
+    snapshot.releasing = Some(0.6);
+    snapshot
+}
+
+/// A start was broken off: some servos hold, the others do not.
+pub fn held_in_part() -> Snapshot {
+    let mut snapshot = limp();
+    snapshot.held_joints = 2;
+    snapshot
+}
+
 /// The checkpoint carries statistics of several data sets, and the operator must choose.
 pub fn refused() -> Snapshot {
     let mut snapshot = fixture::idle();
@@ -121,6 +143,9 @@ pub fn unconfirmed() -> Snapshot {
 pub fn every() -> Vec<(&'static str, Snapshot)> {
     vec![
         ("limp", limp()),
+        ("arming", arming()),
+        ("releasing", releasing()),
+        ("held-in-part", held_in_part()),
         ("loading", loading(LoadStage::Loading, Some(0.4))),
         ("warm-up", loading(LoadStage::WarmUp, None)),
         ("refused", refused()),

@@ -9,6 +9,7 @@ use smolpilot::runtime::{
 
 use crate::fixture;
 use crate::rig::Rig;
+use crate::trouble;
 
 fn with(scheduling: Scheduling) -> Snapshot {
     let mut snapshot = fixture::running(3_000);
@@ -83,6 +84,34 @@ fn auto_g_takes_g_away_from_the_hand() {
         .get_by_role_and_label(egui::accesskit::Role::Slider, "g");
     assert!(slider.accesskit_node().is_disabled());
     assert_eq!(rig.slide("g", 0.3), []);
+}
+
+#[test]
+fn a_guidance_that_overshoots_says_so() {
+    let size = [1280.0, 1100.0];
+    let mut snapshot = with(Scheduling::Rtc);
+    snapshot.knobs.num_steps = 10;
+    snapshot.knobs.rtc.max_guidance_weight = 10.0;
+    assert!(!Rig::sized(snapshot.clone(), size).shows("overshoots"));
+    snapshot.knobs.num_steps = 1;
+    assert!(Rig::sized(snapshot, size).shows("overshoots"));
+}
+
+#[test]
+fn a_source_that_was_refused_can_be_corrected() {
+    let mut snapshot = trouble::refused();
+    "/home/me/nothing".clone_into(&mut snapshot.policy_source);
+    let mut rig = Rig::new(snapshot);
+    let typed = &rig.0.state().draft.policy.source;
+    assert_eq!(typed, "/home/me/nothing");
+    rig.0.state_mut().draft.policy.source = "demo".to_owned();
+    rig.settle();
+    assert_eq!(
+        rig.0.state().draft.policy.source,
+        "demo",
+        "not filled in again"
+    );
+    assert_eq!(rig.press("Load"), [Command::LoadPolicy("demo".to_owned())]);
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl Doctor {
         }
         writeln!(
             out,
-            "sizes      {} state, {} actions, chunk {}, {} executed in sync mode",
+            "sizes      {} state values, {} joints a step, chunks of {} steps, of which its config executes {}",
             self.state_dim, self.action_dim, self.chunk_size, self.n_action_steps
         )?;
         writeln!(

@@ -111,8 +111,7 @@ impl Machine {
             None => {}
         }
         for port in &self.ports {
-            let hint = if port.usb { "" } else { ", hardly an arm" };
-            writeln!(out, "port       {} {}{hint}", port.path, port.description)?;
+            writeln!(out, "port       {}", port.words())?;
         }
         if self.ports.is_empty() {
             writeln!(out, "ports      none")?;
@@ -152,6 +151,21 @@ impl Machine {
             )?;
         }
         Ok(())
+    }
+}
+
+impl PortLine {
+    /// An arm comes through USB; what a built-in port leads to is hardly one.
+    fn words(&self) -> String {
+        let mut words = self.path.clone();
+        if !self.description.is_empty() {
+            words.push_str(", ");
+            words.push_str(&self.description);
+        }
+        if !self.usb {
+            words.push_str(" (not USB: hardly an arm)");
+        }
+        words
     }
 }
 

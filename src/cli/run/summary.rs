@@ -108,11 +108,15 @@ impl Summary {
         )?;
         writeln!(
             out,
-            "chunks         {} of {} requests, {:.0} ms median, {:.0} ms p95",
+            "chunks         {}, requests {}; {:.0} ms median, {:.0} ms p95",
             self.chunks, self.requests, self.chunk_ms.p50, self.chunk_ms.p95
         )?;
         writeln!(out, "starved ticks  {}", self.starved_ticks)?;
-        writeln!(out, "largest step   {:.2} a tick", self.max_step)?;
+        writeln!(
+            out,
+            "largest step   {:.2} a tick (degrees, of the gripper %)",
+            self.max_step
+        )?;
         if !self.policy.is_empty() {
             writeln!(out, "policy         {} on {}", self.policy, self.device)?;
         }
@@ -123,8 +127,10 @@ impl Summary {
             let state = if fault.active { "still there" } else { "over" };
             writeln!(
                 out,
-                "fault          {} ({state}, seen {}): {} {}",
-                fault.kind, fault.count, fault.what, fault.remedy
+                "fault          {} ({state}, seen {}): {}",
+                fault.kind,
+                fault.count,
+                sentences(&fault.what, &fault.remedy)
             )?;
         }
         Ok(())
@@ -143,7 +149,12 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
     }
     let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
     let fault = snapshot.faults.iter().find(broken)?;
-    Some(format!("{} {}", fault.what, fault.remedy))
+    Some(sentences(&fault.what, &fault.remedy))
+}
+
+/// What happened and what to do, as two sentences.
+fn sentences(what: &str, remedy: &str) -> String {
+    format!("{}. {remedy}", what.trim_end_matches('.'))
 }
 
 /// Faults under which the policy cannot drive.
@@ -226,6 +237,20 @@ mod tests {
             (summary.ticks, summary.late_ticks, summary.chunks),
             (30, 0, 4)
         );
+    }
+
+    #[test]
+    fn a_fault_and_its_remedy_are_two_sentences() {
+        let mut printed = Vec::new();
+        let with_fault = Snapshot {
+            faults: vec![fault(FaultKind::CameraStale, true)],
+            ..snapshot()
+        };
+        let summary = Summary::between(&Snapshot::default(), &with_fault);
+        summary.print(&mut printed).unwrap();
+        let text = String::from_utf8(printed).unwrap();
+        assert!(text.contains("front is stale. Plug it in."), "{text}");
+        assert_eq!(sentences("it is late", "Wait."), "it is late. Wait.");
     }
 
     #[test]

@@ -78,6 +78,13 @@ impl TensorFile {
         self.tensors.get(name).map(|info| info.shape.as_slice())
     }
 
+    /// The type of a tensor, when it is none that is read here.
+    pub fn foreign_type(&self, name: &str) -> Option<Dtype> {
+        let dtype = self.tensors.get(name)?.dtype;
+        let read = matches!(dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16);
+        (!read).then_some(dtype)
+    }
+
     /// Reads one tensor of any of the three float types, widened to f32 exactly.
     ///
     /// # Errors

@@ -96,9 +96,17 @@ impl Checkpoint {
     /// Compares the tensors with those that a network of these sizes has.
     ///
     /// # Errors
-    /// Lists every missing, unexpected and wrong-shaped tensor by name.
+    /// Lists every missing, unexpected and wrong-shaped tensor by name, and those of a type that is not read.
     pub fn verify(&self, arch: &Architecture) -> Result<(), Error> {
-        let list = mismatch(self, arch);
+        let mut list = mismatch(self, arch);
+        for (name, (file, raw)) in &self.weights {
+            if let Some(dtype) = self.files[*file].foreign_type(raw) {
+                list.push_str(&format!(
+                    "\n  wrong type  {}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised",
+                    name.escape_debug()
+                ));
+            }
+        }
         if list.is_empty() {
             return Ok(());
         }
@@ -157,7 +165,10 @@ fn mismatch(source: &dyn TensorSource, arch: &Architecture) -> String {
     let expected: BTreeSet<&str> = table.iter().map(|spec| spec.name.as_str()).collect();
     let mut lines = Vec::new();
     let mut line =
-        |kind: &str, name: &str, more: String| lines.push(format!("\n  {kind} {name}{more}"));
+        // A damaged file can hold any name, control codes of a terminal too.
+        |kind: &str, name: &str, more: String| {
+            lines.push(format!("\n  {kind} {}{more}", name.escape_debug()));
+        };
     for spec in table.iter().filter(|spec| spec.read) {
         match source.shape(&spec.name) {
             None => line("missing    ", &spec.name, String::new()),

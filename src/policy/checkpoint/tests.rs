@@ -109,6 +109,42 @@ fn a_wrong_shape_is_named_with_both() {
     );
 }
 
+/// Quantised weights must be refused before anything is loaded, all of them by name.
+#[test]
+fn tensors_of_a_foreign_type_and_hostile_names_are_listed() {
+    let name = "model.action_out_proj.bias";
+    let mut text = std::fs::read(model("tiny_a")).unwrap();
+    let size = u64::from_le_bytes(*text.first_chunk::<8>().unwrap()) as usize;
+    let mut header: serde_json::Value = serde_json::from_slice(&text[8..8 + size]).unwrap();
+    header[name]["dtype"] = "I32".into();
+    let lost = header["model.state_proj.bias"].take();
+    header
+        .as_object_mut()
+        .unwrap()
+        .remove("model.state_proj.bias");
+    header["model.state\u{1b}[31m_proj.bias"] = lost;
+    let header = serde_json::to_vec(&header).unwrap();
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.extend(text.drain(8 + size..));
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(SINGLE), file).unwrap();
+    let checkpoint = Checkpoint::open(dir.path()).unwrap();
+    let whole = Checkpoint::open(&golden("tiny_a/checkpoint")).unwrap();
+    let words = checkpoint
+        .verify(&arch_of(&whole, "tiny_a"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        words.contains(&format!("wrong type  {name}: I32")),
+        "{words}"
+    );
+    assert!(
+        words.contains("unexpected") && !words.contains('\u{1b}'),
+        "{words}"
+    );
+}
+
 #[test]
 fn unread_tensors_may_be_absent_and_compiled_names_are_understood() {
     let dir = tempfile::tempdir().unwrap();

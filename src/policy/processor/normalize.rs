@@ -26,31 +26,54 @@ impl Normalizer {
     /// Takes what `mode` needs from the statistics of a feature that is `width` wide.
     ///
     /// # Errors
-    /// A statistic is absent, has another width, or is infinite or NaN; the words name it without the feature.
+    /// A statistic is absent, has another width, is infinite or NaN, or is one that no data has (a negative deviation, a
+    /// least value above the greatest), which would turn motions round; the words name it without the feature.
     pub fn new(mode: Mode, stats: &FeatureStats, width: usize, eps: f32) -> Result<Self, String> {
-        let bounds = |low, high| -> Result<Self, String> {
-            let (low, high) = (take(stats, low, width)?, take(stats, high, width)?);
-            let span = low.iter().zip(&high).map(|(low, high)| {
-                let span = high - low;
-                // A joint that never moved.
-                if span == 0.0 { eps } else { span }
-            });
-            Ok(Self::Bounds {
-                span: span.collect(),
-                low,
-            })
-        };
+        if mode != Mode::Identity && !(eps.is_finite() && eps >= 0.0) {
+            return Err(format!(
+                "has an `eps` of {eps}, which must be a small positive number (LeRobot writes 1e-8)"
+            ));
+        }
         match mode {
             Mode::Identity => Ok(Self::Identity),
-            Mode::MeanStd => Ok(Self::MeanStd {
-                mean: take(stats, "mean", width)?,
-                std: take(stats, "std", width)?,
-                eps,
-            }),
-            Mode::MinMax => bounds("min", "max"),
-            Mode::Quantiles => bounds("q01", "q99"),
-            Mode::Quantile10 => bounds("q10", "q90"),
+            Mode::MeanStd => {
+                let (mean, std) = (take(stats, "mean", width)?, take(stats, "std", width)?);
+                if let Some(at) = std.iter().position(|std| *std < 0.0) {
+                    return Err(format!(
+                        "has a negative deviation {} (`std`, dimension {at}), which no data has",
+                        std[at]
+                    ));
+                }
+                divisible(std.iter().map(|std| std + eps))?;
+                Ok(Self::MeanStd { mean, std, eps })
+            }
+            Mode::MinMax => Self::bounds(stats, ["min", "max"], width, eps),
+            Mode::Quantiles => Self::bounds(stats, ["q01", "q99"], width, eps),
+            Mode::Quantile10 => Self::bounds(stats, ["q10", "q90"], width, eps),
         }
+    }
+
+    fn bounds(
+        stats: &FeatureStats,
+        [lower, upper]: [&str; 2],
+        width: usize,
+        eps: f32,
+    ) -> Result<Self, String> {
+        let (low, high) = (take(stats, lower, width)?, take(stats, upper, width)?);
+        if let Some(at) = (0..width).find(|&at| low[at] > high[at]) {
+            return Err(format!(
+                "has a `{lower}` of {} above its `{upper}` of {} (dimension {at})",
+                low[at], high[at]
+            ));
+        }
+        let span = low.iter().zip(&high).map(|(low, high)| {
+            let span = high - low;
+            // A joint that never moved.
+            if span == 0.0 { eps } else { span }
+        });
+        let span: Vec<f32> = span.collect();
+        divisible(span.iter().copied())?;
+        Ok(Self::Bounds { low, span })
     }
 
     /// Normalises the value of dimension `index`.
@@ -85,6 +108,16 @@ impl Normalizer {
             .filter(still)
             .map(|(i, _)| i)
             .collect()
+    }
+}
+
+/// Refuses spreads by which nothing can be divided.
+fn divisible(mut spreads: impl Iterator<Item = f32>) -> Result<(), String> {
+    match spreads.position(|spread| spread == 0.0 || !spread.is_finite()) {
+        Some(at) => Err(format!(
+            "has no usable spread in dimension {at}: it is 0 with an `eps` of 0, or infinite"
+        )),
+        None => Ok(()),
     }
 }
 
@@ -160,5 +193,24 @@ mod tests {
         assert!(words(&[("mean", f32::INFINITY), ("std", 1.0)], 1).contains("infinite"));
         assert!(words(&[("mean", 0.0), ("std", f32::NAN)], 1).contains("not a number"));
         assert!(words(&[("mean", 0.0), ("std", 1.0)], 2).contains("1 values of `mean` for 2"));
+        assert!(words(&[("mean", 0.0), ("std", -2.0)], 1).contains("negative deviation -2"));
+    }
+
+    #[test]
+    fn spreads_that_turn_motions_round_or_divide_by_zero_are_refused() {
+        let words = |mode, pairs: &[(&str, f32)], eps| {
+            Normalizer::new(mode, &stats(pairs), 1, eps).unwrap_err()
+        };
+        let turned = [("min", 4.0), ("max", -4.0)];
+        assert!(words(Mode::MinMax, &turned, 1e-8).contains("`min` of 4 above its `max` of -4"));
+        let huge = [("min", -3e38), ("max", 3e38)];
+        assert!(words(Mode::MinMax, &huge, 1e-8).contains("no usable spread"));
+        let still = [("mean", 1.0), ("std", 0.0), ("min", 2.0), ("max", 2.0)];
+        for mode in [Mode::MeanStd, Mode::MinMax] {
+            assert!(words(mode, &still, 0.0).contains("no usable spread"));
+            for eps in [-1.0, f32::NAN, f32::INFINITY] {
+                assert!(words(mode, &still, eps).contains("`eps`"));
+            }
+        }
     }
 }

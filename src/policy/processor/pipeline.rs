@@ -56,7 +56,7 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{} is not a readable pipeline: {source}", path.display())]
+    #[error("{} is not a readable pipeline: {source}. Fetch it again from the original checkpoint", path.display())]
     Parse {
         path: PathBuf,
         source: serde_json::Error,
@@ -66,6 +66,11 @@ pub enum Error {
         path.display()
     )]
     UnknownStep { path: PathBuf, step: String },
+    #[error(
+        "{} has the step `{step}` twice; only one is followed here, and leaving one out would do something else than was trained",
+        path.display()
+    )]
+    Twice { path: PathBuf, step: String },
 }
 
 #[derive(Deserialize)]
@@ -125,7 +130,18 @@ impl Pipeline {
             let end = class.rsplit('.').next().unwrap_or(class);
             end.to_owned()
         });
-        let name = step.registry_name.or(class).unwrap_or_default();
+        let name = step.registry_name.or(class);
+        let name = name.unwrap_or_else(|| "a step without a name".to_owned());
+        let taken = match name.as_str() {
+            "rename_observations_processor" => !self.rename_map.is_empty(),
+            "tokenizer_processor" => self.tokenizer.is_some(),
+            "normalizer_processor" | "unnormalizer_processor" => self.normalizer.is_some(),
+            _ => false,
+        };
+        if taken {
+            let (path, step) = (path.to_owned(), name);
+            return Err(Error::Twice { path, step });
+        }
         match name.as_str() {
             "rename_observations_processor" => {
                 let config: RenameConfig = from_json(step.config, path)?;
@@ -198,6 +214,16 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(words.contains("`SecretStep`"), "{words}");
+    }
+
+    #[test]
+    fn a_step_that_comes_twice_is_refused() {
+        for step in ["normalizer_processor", "tokenizer_processor"] {
+            let step = format!(r#"{{"registry_name": "{step}", "config": {{}}}}"#);
+            let text = format!(r#"{{"steps": [{step}, {step}]}}"#);
+            let err = Pipeline::parse(&text, Path::new("p.json")).unwrap_err();
+            assert!(err.to_string().contains("twice"), "{err}");
+        }
     }
 
     #[test]

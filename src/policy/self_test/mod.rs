@@ -41,6 +41,9 @@ pub struct Passed {
 
 impl fmt::Display for Passed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.stages == 0 {
+            return f.write_str("not needed: the CPU is what other devices are held against");
+        }
         write!(
             f,
             "{} stages agree with the CPU to {:.1e}",
@@ -234,6 +237,14 @@ mod tests {
     }
 
     /// Reported case e01.
+    #[test]
+    fn the_yardstick_is_not_said_to_agree_with_itself() {
+        let verdicts = Verdicts::of_user();
+        let cpu = crate::gpu::open(crate::gpu::DeviceChoice::Flex).unwrap();
+        let said = verify(&cpu, &verdicts).unwrap().to_string();
+        assert!(said.starts_with("not needed"), "{said}");
+    }
+
     #[test]
     fn wrong_numbers_are_refused_at_the_first_stage() {
         let cpu = [stage("a", &[1.0]), stage("b", &[1.0])];

@@ -31,7 +31,7 @@ pub use cache::PrefixCache;
 pub use error::{NetworkError, Result};
 pub use flow::{EulerSteps, MAX_STEPS};
 pub use mask::{att_2d_masks, position_ids};
-pub use prefix::Prefix;
+pub use prefix::{MAX_GRID, Prefix};
 pub use rope::apply_rope;
 pub use suffix::sinusoid;
 pub use trace::{Stage, Trace};

@@ -6,7 +6,10 @@ use super::SmolVla;
 use super::error::{NetworkError, Result};
 use super::trace::Trace;
 use super::vision::Pictures;
-use crate::policy::{Architecture, NetworkInput};
+use crate::policy::{Architecture, ImageInput, NetworkInput};
+
+/// Patches on an edge of a picture, at most: attention takes memory with the fourth power of it. SmolVLM2 has 32.
+pub const MAX_GRID: usize = 64;
 
 /// The embedded prefix of a batch.
 #[derive(Clone, Debug)]
@@ -67,8 +70,33 @@ pub(super) fn check_input(architecture: &Architecture, input: &NetworkInput) -> 
             return refuse(format!("{name} element {at} is not a number"));
         }
     }
+    check_pictures(architecture, input)
+}
+
+fn check_pictures(architecture: &Architecture, input: &NetworkInput) -> Result<()> {
+    let refuse = |what: String| Err(NetworkError::Input(what));
+    let batch = input.batch;
+    let edge = MAX_GRID * architecture.vision.patch_size;
+    let seen = |image: &&ImageInput| image.present.contains(&true);
+    let first = input.images.iter().find(seen);
     for (camera, image) in input.images.iter().enumerate() {
         let size = 3 * image.height * image.width;
+        let (width, height) = (image.width, image.height);
+        if seen(&image) && (width > edge || height > edge) {
+            return refuse(format!(
+                "picture {camera} is {width}x{height}, and without a resize in config.json at most {edge}x{edge} can be \
+                 looked at; choose a smaller mode of the camera"
+            ));
+        }
+        if let Some(first) = first.filter(|first| {
+            seen(&image) && (first.width, first.height) != (image.width, image.height)
+        }) {
+            return refuse(format!(
+                "picture {camera} is {width}x{height} and another one {}x{}; this checkpoint does not resize pictures, so \
+                 all cameras must have one size",
+                first.width, first.height
+            ));
+        }
         if image.present.len() != batch {
             return refuse(format!(
                 "picture {camera} is said to be there for {} of {batch} samples",

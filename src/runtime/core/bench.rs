@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
-use crate::joint::{Joint, JointVec};
+use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
 use crate::runtime::core::{
@@ -206,10 +206,18 @@ impl Bench {
         ArmInput::Up(ArmState {
             measured: self.failure().map_or(Ok(self.pose), Err),
             torque: self.torque,
+            held_joints: self.held_joints(),
             retries: 0,
             alarms: self.alarms.clone(),
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
         })
+    }
+
+    fn held_joints(&self) -> usize {
+        match self.limp.len() {
+            0 if !self.torque => 0,
+            limp => JOINT_COUNT - limp,
+        }
     }
 
     fn failure(&self) -> Option<ArmFailure> {

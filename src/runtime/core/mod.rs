@@ -45,7 +45,7 @@ use crate::scene::Props;
 pub const LOST_AFTER: u32 = 3;
 
 /// Who has stopped the arm when the emergency stop was pressed.
-const BUTTON: &str = "the stop button";
+const BUTTON: &str = "the operator";
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,8 @@ pub struct ArmState {
     pub measured: Result<JointVec, ArmFailure>,
     /// The arm takes actions: it was armed, and nothing has happened since that asks for a new start.
     pub torque: bool,
+    /// Joints whose servos have torque, be the arm armed or not.
+    pub held_joints: usize,
     /// Packets repeated since the connection.
     pub retries: u64,
     /// What the servos complain about.
@@ -191,6 +193,8 @@ struct ArmWatch {
     connection: Connection,
     /// Armed by us since the connection; without it no goal is sent.
     armed: bool,
+    /// Joints whose servos have torque, be the arm armed or not.
+    held_joints: usize,
     measured: JointVec,
     commanded: JointVec,
     limits: [JointVec; 2],

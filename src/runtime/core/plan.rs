@@ -259,7 +259,7 @@ impl Control {
 fn misfit(spec: &PolicySpec) -> Option<String> {
     let wrong = |what: &str, width: usize| {
         format!(
-            "{} has {width} {what}, an SO-101 has {JOINT_COUNT} joints",
+            "{} has {width} {what}, an SO-101 has {JOINT_COUNT} joints; choose a policy that was fine-tuned on this arm",
             spec.name
         )
     };

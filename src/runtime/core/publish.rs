@@ -45,6 +45,7 @@ impl Control {
             stopped: self.stopped.clone(),
             arm: self.name.clone(),
             connection: self.arm.connection.clone(),
+            held_joints: self.arm.held_joints,
             arming: self.share_of(Wanted::Torque),
             releasing: self.share_of(Wanted::Release),
             rate_hz: self.history.rate_hz(),

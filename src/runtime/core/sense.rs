@@ -43,6 +43,7 @@ impl Control {
         }
         let torque = state.torque;
         self.arm.connection = Connection::Connected { torque };
+        self.arm.held_joints = state.held_joints;
         self.arm.limits = state.limits;
         if state.retries > self.arm.retries {
             let repeated = state.retries;
@@ -89,6 +90,7 @@ impl Control {
     fn disconnected(&mut self, connection: Connection) {
         self.arm.connection = connection;
         self.arm.armed = false;
+        self.arm.held_joints = 0;
         self.arm.change = None;
         self.arm.gone = false;
         self.arm.failures = 0;

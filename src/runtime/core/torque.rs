@@ -79,6 +79,31 @@ fn a_stop_in_the_middle_of_arming_takes_effect_in_the_next_tick() {
 }
 
 #[test]
+fn an_arm_that_holds_in_part_says_so_and_can_be_armed_or_let_down() {
+    let mut bench = arming(vec![Command::EnableTorque]);
+    bench.presses = 1;
+    bench.limp = vec!["gripper (motor 6)".to_owned()];
+    bench.tick(vec![]);
+    bench.tick(vec![]);
+    assert_eq!(bench.seen.held_joints, 5);
+    assert_eq!(
+        bench.seen.connection,
+        Connection::Connected { torque: false }
+    );
+    bench.tick(vec![Command::Resume]);
+    bench.tick(vec![Command::ReleaseTorque]);
+    assert_eq!(bench.order, ArmOrder::ReleaseTorque);
+    bench.limp.clear();
+    advance(&mut bench, TICKS);
+    bench.tick(vec![]);
+    assert_eq!((bench.torque, bench.seen.held_joints), (false, 0));
+    bench.tick(vec![Command::EnableTorque]);
+    advance(&mut bench, TICKS);
+    bench.tick(vec![]);
+    assert_eq!(bench.seen.held_joints, 6);
+}
+
+#[test]
 fn knobs_and_tasks_apply_while_the_arm_is_armed() {
     let mut bench = arming(vec![Command::EnableTorque]);
     bench.tick(vec![
