@@ -168,6 +168,10 @@ impl eframe::App for Window {
             while let Some(line) = log.next() {
                 self.draft.push_log(line);
             }
+            let dropped = log.take_dropped();
+            if dropped > 0 {
+                log::warn!("{dropped} lines of the log came too quickly to be shown here");
+            }
         }
         // Hidden, `ui` is not called: only this goes on, and the runtime on its own threads.
         if let Some(pause) = ctx.input(|input| ui::hidden_pause(input.viewport())) {

@@ -167,13 +167,6 @@ impl Calibration {
         self.motors.map(|motor| motor.id)
     }
 
-    /// The joint whose servo has this id.
-    pub fn joint_of(&self, id: u8) -> Option<Joint> {
-        Joint::ALL
-            .into_iter()
-            .find(|joint| self.motor(*joint).id == id)
-    }
-
     /// Counts (after homing) to robot units: degrees from the middle of the range, not clamped; percent open, clamped.
     pub fn normalize(&self, joint: Joint, counts: f64) -> f32 {
         let motor = self.motor(joint);
@@ -403,7 +396,5 @@ mod tests {
     fn the_simulated_arm_has_a_possible_calibration() {
         let simulated = Calibration::simulated();
         assert_eq!(Calibration::new(simulated.motors), Ok(simulated));
-        assert_eq!(simulated.joint_of(4), Some(Joint::WristFlex));
-        assert_eq!(simulated.joint_of(7), None);
     }
 }

@@ -17,11 +17,11 @@ pub const STATE: &str = "observation.state";
 /// The feature key of the action.
 pub const ACTION: &str = "action";
 
-/// Reads one number of a configuration.
-type SizeOf = fn(&Config) -> usize;
+/// A number of the file by its name, and the largest that is believed.
+type Bound = (&'static str, fn(&Config) -> usize, usize);
 
 /// Bounds far above every known checkpoint. Each of these numbers sizes memory or a loop, so a damaged file must not set it.
-const MOST: [(&str, SizeOf, usize); 8] = [
+const MOST: [Bound; 8] = [
     ("chunk_size", |c| c.chunk_size, 1000),
     ("num_steps", |c| c.num_steps, MAX_STEPS),
     (

@@ -39,20 +39,6 @@ impl Quality {
         shadow_taps: 2,
         shadow_step: 1.2,
     };
-    /// Quick, but with smooth edges: for the 3D panel on an emulated GPU.
-    pub const SMOOTH: Self = Self {
-        samples: 4,
-        shadow_size: 512,
-        ..Self::QUICK
-    };
-
-    /// What the 3D panel should ask of this adapter.
-    pub fn for_adapter(adapter: &wgpu::AdapterInfo) -> Self {
-        match adapter.device_type {
-            wgpu::DeviceType::Cpu => Self::SMOOTH,
-            _ => Self::FINE,
-        }
-    }
 }
 
 /// One pipeline for each kind of thing.

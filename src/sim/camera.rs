@@ -209,6 +209,7 @@ impl Studio {
                 props: props.clone(),
                 pixels,
             });
+            self.seq += 1;
             self.costs.push_back(began.elapsed().as_secs_f32());
             self.costs.drain(..self.costs.len().saturating_sub(COSTS));
         }
@@ -219,7 +220,6 @@ impl Studio {
         let Some(shown) = &self.shown else {
             return;
         };
-        self.seq += 1;
         self.taken.push_back(now);
         while self
             .taken
@@ -313,12 +313,14 @@ mod tests {
         let first = newest(&studio, 0);
         studio.take(Duration::from_millis(33), joints, &props);
         let again = newest(&studio, 0);
-        assert_eq!(again.seq, first.seq + 1);
+        assert_eq!(again.seq, first.seq, "nothing new to look at");
         assert!(Arc::ptr_eq(&again.rgb, &first.rgb));
         assert_eq!(again.captured_at, Duration::from_millis(33));
         joints.0[0] = 20.0;
         studio.take(Duration::from_millis(66), joints, &props);
-        assert_ne!(newest(&studio, 0).rgb, first.rgb);
+        let moved = newest(&studio, 0);
+        assert_ne!(moved.rgb, first.rgb);
+        assert_eq!(moved.seq, first.seq + 1);
         let state = studio.feeds[0].state.get().unwrap();
         assert!(matches!(*state, FeedState::Live { rate_hz } if (rate_hz - 30.3).abs() < 0.1));
     }

@@ -77,11 +77,6 @@ impl Table {
         *self = Self::new(self.seed);
     }
 
-    /// Deals the cubes anew with another seed.
-    pub fn deal(&mut self, seed: u64) {
-        *self = Self::new(seed);
-    }
-
     /// Puts a cube down at this place of the table, as a hand would, out of the gripper if need be. False if there is no such cube.
     pub fn move_cube(&mut self, index: usize, x: f32, y: f32) -> bool {
         if index >= self.cubes.len() || !(x.is_finite() && y.is_finite()) {

@@ -1,7 +1,6 @@
 //! Camera pictures on the GPU: one texture a camera, uploaded only when a new frame has come.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 
@@ -9,8 +8,8 @@ use crate::observation::Frame;
 use crate::runtime::CameraView;
 
 struct Picture {
-    /// Which frame the texture holds; the time tells a reopened camera, which counts anew, from the old one.
-    frame: (u64, Duration),
+    /// Number of the frame that the texture holds. A picture that is shown again, later, keeps its number.
+    seq: u64,
     texture: TextureHandle,
 }
 
@@ -44,9 +43,11 @@ impl Pictures {
     }
 
     fn refresh_one(&mut self, ctx: &Context, name: &str, frame: &Frame) {
-        let stamp = (frame.seq, frame.captured_at);
         let known = self.by_camera.get_mut(name);
-        if known.as_ref().is_some_and(|picture| picture.frame == stamp) {
+        if known
+            .as_ref()
+            .is_some_and(|picture| picture.seq == frame.seq)
+        {
             return;
         }
         self.uploads += 1;
@@ -54,12 +55,12 @@ impl Pictures {
         let image = ColorImage::from_rgb(size, &frame.rgb);
         if let Some(picture) = known {
             picture.texture.set(image, TextureOptions::LINEAR);
-            picture.frame = stamp;
+            picture.seq = frame.seq;
             return;
         }
         let texture = ctx.load_texture(format!("camera {name}"), image, TextureOptions::LINEAR);
         let picture = Picture {
-            frame: stamp,
+            seq: frame.seq,
             texture,
         };
         self.by_camera.insert(name.to_owned(), picture);
@@ -68,13 +69,15 @@ impl Pictures {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn camera(seq: u64) -> CameraView {
+    fn camera(seq: u64, ms: u64) -> CameraView {
         CameraView {
             name: "front".to_owned(),
             source: "test".to_owned(),
-            frame: Frame::new(2, 1, vec![0; 6], seq, Duration::from_millis(seq)),
+            frame: Frame::new(2, 1, vec![0; 6], seq, Duration::from_millis(ms)),
             age: None,
             rate_hz: 0.0,
             status: crate::runtime::CameraStatus::Live,
@@ -85,8 +88,8 @@ mod tests {
     fn the_same_frame_is_uploaded_once() {
         let ctx = Context::default();
         let mut pictures = Pictures::default();
-        for seq in [1, 1, 1, 2, 2] {
-            pictures.refresh(&ctx, &[camera(seq)]);
+        for (ms, seq) in [1, 1, 1, 2, 2].into_iter().enumerate() {
+            pictures.refresh(&ctx, &[camera(seq, ms as u64)]);
         }
         assert_eq!(pictures.uploads(), 2);
         assert!(pictures.get("front").is_some());

@@ -190,7 +190,13 @@ impl Report {
     /// The report as a table for people.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let subject = &self.subject;
-        writeln!(out, "{} on {}", subject.policy, subject.device)?;
+        let Subject {
+            policy,
+            device,
+            precision,
+            ..
+        } = subject;
+        writeln!(out, "{policy} on {device}, {precision}")?;
         writeln!(
             out,
             "{} views, {} language tokens, prefix {}, chunk {}, {} steps; {} runs after a first of {:.0} ms\n",

@@ -93,7 +93,9 @@ impl Summary {
             },
             rate_hz: snapshot.rate_hz,
             policy: spec.map_or_else(String::new, |spec| spec.name.clone()),
-            device: spec.map_or_else(String::new, |spec| spec.device.clone()),
+            device: spec.map_or_else(String::new, |spec| {
+                format!("{}, {}", spec.device, spec.precision)
+            }),
         }
     }
 

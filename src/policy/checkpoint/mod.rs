@@ -98,15 +98,14 @@ impl Checkpoint {
     /// # Errors
     /// Lists every missing, unexpected and wrong-shaped tensor by name, and those of a type that is not read.
     pub fn verify(&self, arch: &Architecture) -> Result<(), Error> {
-        let mut list = mismatch(self, arch);
-        for (name, (file, raw)) in &self.weights {
-            if let Some(dtype) = self.files[*file].foreign_type(raw) {
-                let name = name.escape_debug();
-                list.extend([format!(
-                    "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
-                )]);
-            }
-        }
+        let foreign = self.weights.iter().filter_map(|(name, (file, raw))| {
+            let dtype = self.files[*file].foreign_type(raw)?;
+            let name = name.escape_debug();
+            Some(format!(
+                "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
+            ))
+        });
+        let list = mismatch(self, arch) + &foreign.collect::<String>();
         if list.is_empty() {
             return Ok(());
         }
