@@ -28,7 +28,6 @@ use crate::runtime::{CameraStatus, CameraView, ViewBinding, guess_views};
 /// A chunk that should take longer than this is not measured, only foretold, seconds.
 const MEASURED_AT_MOST: f64 = 30.0;
 
-
 /// What `check --json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
