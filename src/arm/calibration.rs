@@ -48,7 +48,9 @@ pub enum CalibrationError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("{path} is no LeRobot calibration: {source}")]
+    #[error(
+        "{path} is no LeRobot calibration: {source}. Calibrate the arm, or name the file that LeRobot wrote"
+    )]
     Json {
         path: PathBuf,
         source: serde_json::Error,

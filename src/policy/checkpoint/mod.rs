@@ -98,14 +98,7 @@ impl Checkpoint {
     /// # Errors
     /// Lists every missing, unexpected and wrong-shaped tensor by name, and those of a type that is not read.
     pub fn verify(&self, arch: &Architecture) -> Result<(), Error> {
-        let foreign = self.weights.iter().filter_map(|(name, (file, raw))| {
-            let dtype = self.files[*file].foreign_type(raw)?;
-            let name = name.escape_debug();
-            Some(format!(
-                "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
-            ))
-        });
-        let list = mismatch(self, arch) + &foreign.collect::<String>();
+        let list = mismatch(self, arch) + &self.foreign_types(arch);
         if list.is_empty() {
             return Ok(());
         }
@@ -113,6 +106,19 @@ impl Checkpoint {
             path: self.directory.clone(),
             list,
         })
+    }
+
+    /// One line for each tensor that the network reads and whose type is not read here.
+    fn foreign_types(&self, arch: &Architecture) -> String {
+        let line = |name: String| {
+            let (file, raw) = self.weights.get(&name)?;
+            let dtype = self.files[*file].foreign_type(raw)?;
+            Some(format!(
+                "\n  wrong type  {name}: {dtype}; BF16, F16 and F32 are read. Save the policy again un-quantised"
+            ))
+        };
+        let table = tensor_table(arch).into_iter().filter(|spec| spec.read);
+        table.filter_map(|spec| line(spec.name)).collect()
     }
 
     /// Statistics that an old version kept in the weights, by name, `normalize_inputs.buffer_observation_state.mean`.

@@ -131,7 +131,7 @@ impl Pipeline {
             end.to_owned()
         });
         let name = step.registry_name.or(class);
-        let name = name.unwrap_or_else(|| "a step without a name".to_owned());
+        let name = name.unwrap_or_else(|| "(without a name)".to_owned());
         let taken = match name.as_str() {
             "rename_observations_processor" => !self.rename_map.is_empty(),
             "tokenizer_processor" => self.tokenizer.is_some(),
