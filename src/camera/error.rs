@@ -50,7 +50,7 @@ pub enum Error {
     #[error("{}: no such picture or directory", path.display())]
     NotFound { path: PathBuf },
     /// A picture that cannot be read.
-    #[error("{}: {why}", path.display())]
+    #[error("{}: {why}; whole PNG and JPEG pictures are read", path.display())]
     Picture { path: PathBuf, why: String },
     /// A directory without pictures.
     #[error("{}: no PNG or JPEG pictures in this directory", path.display())]

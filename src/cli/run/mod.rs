@@ -16,10 +16,14 @@ use crate::cli::args::RunArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::cli::policy::{Progress, choices};
 use crate::cli::rig::known_views;
-use crate::runtime::{Command, Connection, Mode, PolicyStatus, Runtime, Snapshot};
+use crate::runtime::{
+    CameraStatus, CameraView, Command, Connection, Mode, PolicyStatus, Runtime, Snapshot,
+};
 
 /// How long an arm may take to answer for the first time.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a camera may take to show its first picture; some take several seconds to open.
+const OPEN_LIMIT: Duration = Duration::from_secs(30);
 /// How often a wait looks for news to log.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the loop may take to hold at the end.
@@ -110,8 +114,30 @@ fn obstacle(seen: &Snapshot) -> Option<String> {
     }
     match &seen.connection {
         Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(lost_arm(seen, why)),
-        _ => None,
+        _ => blind(seen),
     }
+}
+
+/// Why a camera that feeds a view shows nothing; the policy is not let loose before it does, so the run would wait for
+/// ever without a word.
+fn blind(seen: &Snapshot) -> Option<String> {
+    let feeds = |camera: &&CameraView| {
+        let mut names = seen.views.iter().filter_map(|view| view.camera.as_ref());
+        names.any(|name| *name == camera.name)
+    };
+    let why = |camera: &CameraView| match &camera.status {
+        CameraStatus::Lost(why) if seen.now > CONNECT_LIMIT => {
+            Some(format!("camera {} shows nothing: {why}", camera.name))
+        }
+        CameraStatus::Opening if seen.now > OPEN_LIMIT => Some(format!(
+            "camera {} has not shown a picture in {} s; check its plug, or name another one with --camera {}=SOURCE",
+            camera.name,
+            OPEN_LIMIT.as_secs(),
+            camera.name
+        )),
+        _ => None,
+    };
+    seen.cameras.iter().filter(feeds).find_map(why)
 }
 
 /// Lets the arm hold its pose, and returns the last picture of the run: the one before, unless the loop is gone.
@@ -158,6 +184,7 @@ fn listen_for_interrupts() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::ViewBinding;
 
     fn seen(mode: Mode, policy: PolicyStatus, connection: Connection) -> Snapshot {
         Snapshot {
@@ -195,5 +222,35 @@ mod tests {
         assert_eq!(obstacle(&lost), None);
         lost.now = CONNECT_LIMIT * 2;
         assert!(obstacle(&lost).unwrap().contains("no answer"));
+    }
+
+    /// `--camera front=broken.png` made a run that waited for ever.
+    #[test]
+    fn a_camera_that_shows_nothing_ends_the_wait() {
+        let ready = PolicyStatus::Ready { busy: false };
+        let mut blind = seen(Mode::Hold, ready, Connection::Connected { torque: true });
+        blind.cameras = vec![CameraView {
+            name: "front".into(),
+            source: String::new(),
+            frame: None,
+            age: None,
+            rate_hz: 0.0,
+            status: CameraStatus::Lost("broken.png is no picture".into()),
+        }];
+        blind.now = CONNECT_LIMIT * 2;
+        assert_eq!(obstacle(&blind), None, "it feeds no view");
+        blind.views = vec![ViewBinding {
+            view: "observation.images.top".into(),
+            camera: Some("front".into()),
+        }];
+        let why = obstacle(&blind).unwrap();
+        assert!(why.contains("front") && why.contains("broken.png"), "{why}");
+        blind.now = CONNECT_LIMIT / 2;
+        assert_eq!(obstacle(&blind), None, "it may still come");
+        blind.cameras[0].status = CameraStatus::Opening;
+        blind.now = CONNECT_LIMIT * 2;
+        assert_eq!(obstacle(&blind), None);
+        blind.now = OPEN_LIMIT * 2;
+        assert!(obstacle(&blind).unwrap().contains("--camera front=SOURCE"));
     }
 }

@@ -8,7 +8,9 @@ use crate::policy::StageTimes;
 use crate::runtime::core::bench::{Bench, Temper, assert_still, flying, scheduled};
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent};
-use crate::runtime::{Command, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling};
+use crate::runtime::{
+    CameraStatus, Command, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling,
+};
 
 #[test]
 fn a_policy_that_errs_holds_the_arm_and_is_tried_again_with_patience() {
@@ -141,6 +143,21 @@ fn a_stale_camera_pauses_the_policy_until_it_is_fresh() {
             .fault(FaultKind::CameraStale)
             .is_some_and(|it| !it.active)
     );
+}
+
+/// A camera that never showed a picture kept the run waiting without a word.
+#[test]
+fn a_camera_that_failed_to_open_is_a_fault_before_the_policy_drives() {
+    let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+    bench.add_camera("front", 20);
+    (bench.cameras[0].frame, bench.cameras[0].age) = (None, None);
+    bench.cameras[0].status = CameraStatus::Opening;
+    bench.run(1.0);
+    assert!(bench.fault(FaultKind::CameraStale).is_none());
+    bench.cameras[0].status = CameraStatus::Lost("broken.png is no picture".to_owned());
+    bench.tick(vec![]);
+    let told = bench.fault(FaultKind::CameraStale);
+    assert!(told.is_some_and(|it| it.active && it.what.contains("broken.png")));
 }
 
 #[test]

@@ -204,8 +204,9 @@ impl Control {
             if stale && self.stale_camera.is_none() {
                 self.stale_camera = Some(camera.name.clone());
             }
-            // A camera that is still being opened is a fault only once the policy wants to see.
-            let shown = stale && (camera.frame.is_some() || self.mode == Mode::Policy);
+            // A camera that is still being opened is a fault only once the policy wants to see; one that failed is at once.
+            let failed = camera.frame.is_some() || matches!(camera.status, CameraStatus::Lost(_));
+            let shown = stale && (failed || self.mode == Mode::Policy);
             let kind = FaultKind::CameraStale;
             self.faults.set(self.now, kind, &camera.name, || {
                 shown.then(|| stale_words(camera))
