@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use burn::tensor::DeviceKind;
-use burn::tensor::wgpu::WgpuBackend;
+use burn_wgpu::WgpuBackend;
 use serde::Serialize;
 
 /// Smallest storage binding that will do: the connector's weight takes 47 MiB, one camera's attention scores 48 MiB.

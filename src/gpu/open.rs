@@ -4,8 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use burn::tensor::wgpu::WgpuSetup;
 use burn::tensor::{Device, Tensor};
+use burn_wgpu::WgpuSetup;
 
 use super::adapter::{Adapter, AdapterKind, adapters};
 use super::{DeviceChoice, Error};
@@ -198,7 +198,7 @@ pub(super) fn words(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use burn::tensor::DeviceKind;
-    use burn::tensor::wgpu::WgpuBackend;
+    use burn_wgpu::WgpuBackend;
 
     use super::super::adapter::Selector;
     use super::*;
