@@ -186,8 +186,8 @@ impl eframe::App for Window {
         self.send(now);
         self.keep_preferences(ui.ctx());
         let is_emulated = self.scene.as_ref().is_some_and(SceneTexture::is_emulated);
-        let most = ui::bounded_rate(self.draft.preferences.frame_rate, is_emulated);
-        let pause = ui::pause(&self.snapshot, most);
+        let most = self.draft.preferences.frame_rate;
+        let pause = ui::pause(&self.snapshot, most, is_emulated);
         ui.ctx().request_repaint_after(pause);
     }
 

@@ -38,7 +38,7 @@ pub use cockpit::cockpit_ui;
 pub use draft::{Draft, Page};
 pub use icon::icon;
 pub use log_tail::{LogLine, LogLines, LogTail};
-pub use pace::{bounded_rate, hidden_pause, pause};
+pub use pace::{hidden_pause, pause};
 pub use preferences::{Preferences, ThemeChoice};
 pub use scene_panel::SceneDraft;
 pub use scene_texture::SceneTexture;
