@@ -67,6 +67,26 @@ impl Trace {
         }
         Ok(())
     }
+
+    /// Like [`Trace::see`], for a stage that is computed in parts: the rows of a later part follow those of an earlier one.
+    pub(super) fn see_rows<const D: usize>(
+        &mut self,
+        name: &str,
+        tensor: &Tensor<D>,
+    ) -> Result<()> {
+        let earlier = self.stages.as_mut().and_then(|stages| {
+            let same = |stage: &&mut Stage| {
+                stage.name == name && stage.shape.get(1..) == tensor.dims().get(1..)
+            };
+            stages.iter_mut().find(same)
+        });
+        let Some(stage) = earlier else {
+            return self.see(|| name.to_owned(), tensor);
+        };
+        stage.values.extend(values_of(tensor.clone(), name)?);
+        stage.shape[0] += tensor.dims()[0];
+        Ok(())
+    }
 }
 
 /// Reads a tensor to the host and so waits for the device.

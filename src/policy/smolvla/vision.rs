@@ -89,15 +89,15 @@ impl VisionModel {
         trace: &mut Trace,
     ) -> Result<Tensor<3>> {
         let mut x = self.embeddings(pictures, device)?;
-        trace.see(|| "vision.embeddings".into(), &x)?;
+        trace.see_rows("vision.embeddings", &x)?;
         for (i, layer) in self.layers.iter().enumerate() {
             x = layer.forward(x);
             if i == 0 {
-                trace.see(|| "vision.layer0_out".into(), &x)?;
+                trace.see_rows("vision.layer0_out", &x)?;
             }
         }
         let x = self.post_layernorm.forward(x);
-        trace.see(|| "vision.last_hidden_state".into(), &x)?;
+        trace.see_rows("vision.last_hidden_state", &x)?;
         Ok(x)
     }
 
