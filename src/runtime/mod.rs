@@ -9,6 +9,7 @@ mod core;
 mod estop;
 mod fault;
 mod fault_book;
+mod halt;
 mod history;
 mod knobs;
 mod latency;
@@ -21,13 +22,16 @@ mod request;
 mod running;
 mod settings;
 mod snapshot;
+mod stepped;
 mod supervisor;
+mod watchdog;
 
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
+pub use halt::{Halt, Halted};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use link::Connector;
 pub use policy_thread::PolicyLoader;
@@ -37,4 +41,5 @@ pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
 };
+pub use stepped::Stepped;
 pub use supervisor::Patience;
