@@ -172,7 +172,7 @@ impl Control {
             let kind = FaultKind::BusLost;
             let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            if gone || !self.arm.armed {
+            if gone || !self.arm.armed || self.arm.change.is_some() {
                 self.enter(Mode::Hold);
             } else if self.stopped.is_none() {
                 // The joints that still hear are not to go on to where they were sent.
