@@ -8,6 +8,7 @@ mod alarm;
 mod arming;
 pub mod bus;
 mod calibration;
+mod calibration_file;
 mod drive;
 mod error;
 mod handshake;
@@ -16,6 +17,7 @@ mod lowering;
 pub mod packet;
 mod port;
 pub mod register;
+mod role;
 mod servo;
 
 use std::time::Duration;
@@ -26,10 +28,12 @@ pub use calibration::{
     COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
     half_turn_homing_offset,
 };
+pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
 pub use drive::Held;
 pub use error::{Error, ErrorKind, Motor, Problem};
 pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 
 use crate::clock::Clock;

@@ -1,5 +1,6 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
+mod arm_source;
 mod binding;
 mod bound;
 mod cameras;
@@ -23,6 +24,7 @@ mod settings;
 mod snapshot;
 mod supervisor;
 
+pub use arm_source::{ArmSource, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
