@@ -1,6 +1,8 @@
 //! Conversations with the servos: one request, the answers that arrive before a deadline, and a few retries for what is
 //! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use crate::arm::Port;
 use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser};
 use crate::arm::register::{Block, OutOfRange, Register};
 use crate::clock::Clock;
+
+pub use line::{BAUD_RATES, ROLL_TIME, Roll};
 
 /// Ten bit times of a byte at 1 Mbaud.
 const BYTE_TIME: Duration = Duration::from_micros(10);

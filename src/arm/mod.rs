@@ -4,24 +4,32 @@
 //! before torque was switched on in the safe order, and leaves the servos holding when it is dropped: cutting torque drops
 //! the arm.
 
+mod access;
 mod alarm;
 mod arming;
 pub mod bus;
+pub mod calibrating;
 mod calibration;
 mod calibration_file;
 mod drive;
 mod error;
+pub mod finding;
 mod handshake;
+pub mod homing;
 mod limits;
 mod lowering;
+pub mod numbering;
 pub mod packet;
 mod port;
 pub mod register;
 mod role;
 mod servo;
+pub mod sweep;
+pub mod workbench;
 
 use std::time::Duration;
 
+pub use access::{System, way_in};
 pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
 pub use arming::TorqueStep;
 pub use calibration::{
@@ -32,7 +40,7 @@ pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
 pub use drive::Held;
 pub use error::{Error, ErrorKind, Motor, Problem};
 pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
-pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 
@@ -40,7 +48,8 @@ use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use arming::Change;
 use bus::{Bus, BusError};
-use servo::Servo;
+use handshake::PHASE_MULTI_TURN;
+use servo::{Servo, telemetry_from};
 
 /// An opened serial port, real or in memory.
 pub type Port = Box<dyn serialport::SerialPort>;
