@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::cameras::view_of;
 use crate::runtime::core::{Control, Inputs, Pace};
+use crate::runtime::leader::LeaderSeat;
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread};
@@ -35,6 +36,7 @@ pub struct ControlThread {
     pub clock: Clock,
     pub control: Control,
     pub link: Link,
+    pub leader: Option<LeaderSeat>,
     pub commands: Receiver<Command>,
     pub estop: EStop,
     pub feeds: Vec<Feed>,
@@ -81,6 +83,7 @@ impl ControlThread {
             estop_presses: self.heard,
             commands: self.commands.try_iter().take(COMMANDS).collect(),
             arm: self.link.poll(now),
+            leader: self.leader.as_mut().map(|leader| leader.view(now)),
             policy: self.reports(),
             cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
             props: self.props.get().unwrap_or_default(),

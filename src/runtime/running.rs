@@ -13,6 +13,7 @@ use crate::latest::Latest;
 use crate::policy::LoadRequest;
 use crate::runtime::control_thread::{ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
+use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::{Connector, Link};
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
@@ -36,6 +37,8 @@ pub struct Setup {
     pub arm: String,
     /// How to get the arm; `None` goes without one.
     pub connector: Option<Connector>,
+    /// The arm in a person's hand; `None` goes without one.
+    pub leader: Option<LeaderSetup>,
     pub feeds: Vec<Feed>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
@@ -61,6 +64,7 @@ impl Setup {
             clock,
             arm: String::new(),
             connector: None,
+            leader: None,
             feeds: vec![],
             props: Latest::new(),
             reset_scene: None,
@@ -112,10 +116,14 @@ impl Runtime {
             clock: setup.clock.clone(),
             cameras: setup.feeds.len(),
         };
+        let leader = setup
+            .leader
+            .map(|leader| LeaderSeat::start(leader, setup.clock.clone()));
         let thread = spawn(ControlThread {
             clock: setup.clock,
             control,
             link: Link::start(setup.connector)?,
+            leader: leader.transpose()?,
             commands: received,
             estop: estop.clone(),
             feeds: setup.feeds,

@@ -183,9 +183,11 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::PolicyDied
         | FaultKind::PolicyLoad
         | FaultKind::BadAction => true,
-        FaultKind::BusRetry | FaultKind::LateTicks | FaultKind::TooSlow | FaultKind::Settings => {
-            false
-        }
+        FaultKind::BusRetry
+        | FaultKind::LeaderLost
+        | FaultKind::LateTicks
+        | FaultKind::TooSlow
+        | FaultKind::Settings => false,
     }
 }
 
