@@ -16,7 +16,9 @@ use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
-use crate::runtime::{Connector, FaultKind, Knobs, PolicyLoader, Runtime, Setup, ViewBinding};
+use crate::runtime::{
+    Connector, FaultKind, Halted, Knobs, PolicyLoader, Runtime, Setup, ViewBinding,
+};
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
@@ -104,12 +106,14 @@ impl Rig {
         })
     }
 
-    /// Ends the run in order: nobody asks any more, the arm holds, then cameras and pretend world go.
-    pub fn shutdown(mut self) {
+    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go. Returns what
+    /// became of the stop.
+    pub fn shutdown(mut self) -> Halted {
         drop(self.takeoff.take());
-        self.runtime.shutdown();
+        let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
+        halted
     }
 }
 

@@ -11,6 +11,7 @@ mod drive;
 mod estop;
 mod fault;
 mod fault_book;
+mod halt;
 mod history;
 mod knobs;
 mod latency;
@@ -24,7 +25,9 @@ mod request;
 mod running;
 mod settings;
 mod snapshot;
+mod stepped;
 mod supervisor;
+mod watchdog;
 
 pub use arm_source::{ArmSource, Sources};
 pub use binding::{guess as guess_views, same_view};
@@ -35,6 +38,7 @@ pub use drive::{
 };
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
+pub use halt::{Halt, Halted};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
@@ -45,4 +49,5 @@ pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
 };
+pub use stepped::Stepped;
 pub use supervisor::Patience;
