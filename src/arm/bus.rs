@@ -1,6 +1,8 @@
 //! Conversations with the servos: one request, the answers that arrive before a deadline, and a few retries for what is
 //! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
 
+mod roll;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser
 use crate::arm::register::{Block, OutOfRange, Register};
 use crate::arm::reply_time::{ReplyTime, SLOWEST};
 use crate::clock::Clock;
+
+pub use roll::{BAUD_RATES, ROLL_TIME, Roll};
 
 /// Ten bit times of a byte at 1 Mbaud.
 const BYTE_TIME: Duration = Duration::from_micros(10);

@@ -12,7 +12,7 @@ const MODEL: i32 = 777;
 /// Phase: `GoalVelocity` counts single steps a second, not fifties.
 const PHASE_FINE_SPEED: i32 = 1 << 2;
 /// Phase: positions run on beyond one turn.
-const PHASE_MULTI_TURN: i32 = 1 << 4;
+pub(super) const PHASE_MULTI_TURN: i32 = 1 << 4;
 /// Counts by which a joint may stand outside its recorded range (2°): hard stops give a little.
 const RANGE_SLACK: i32 = 23;
 

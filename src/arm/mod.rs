@@ -4,25 +4,35 @@
 //! before torque was switched on in the safe order, and leaves the servos holding when it is dropped: cutting torque drops
 //! the arm.
 
+mod access;
 mod alarm;
 mod arming;
 mod brake;
 pub mod bus;
+pub mod calibrating;
 mod calibration;
+mod calibration_file;
 mod drive;
 mod error;
+pub mod finding;
 mod handshake;
+pub mod homing;
 mod limits;
 mod line;
 mod lowering;
+pub mod numbering;
 pub mod packet;
 mod port;
 pub mod register;
 mod reply_time;
+mod role;
 mod servo;
+pub mod sweep;
+pub mod workbench;
 
 use std::time::Duration;
 
+pub use access::{System, way_in};
 pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
 pub use arming::TorqueStep;
 pub use brake::Brake;
@@ -30,17 +40,20 @@ pub use calibration::{
     COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
     half_turn_homing_offset,
 };
+pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
 pub use drive::Held;
 pub use error::{Error, ErrorKind, Motor, Problem};
 pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
-pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
+pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use arming::Change;
 use bus::{Bus, BusError};
-use servo::Servo;
+use handshake::PHASE_MULTI_TURN;
+use servo::{Servo, telemetry_from};
 
 /// An opened serial port, real or in memory.
 pub type Port = Box<dyn serialport::SerialPort>;

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::cameras::view_of;
 use crate::runtime::core::{Control, Inputs};
+use crate::runtime::leader::LeaderSeat;
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
@@ -46,6 +47,7 @@ pub struct ControlThread {
     pub clock: Clock,
     pub control: Control,
     pub link: Link,
+    pub leader: Option<LeaderSeat>,
     pub commands: Receiver<Command>,
     pub estop: EStop,
     pub feeds: Vec<Feed>,
@@ -107,6 +109,7 @@ impl ControlThread {
             tripped,
             commands,
             arm,
+            leader: self.leader.as_mut().map(|leader| leader.view(now)),
             policy: self.reports(now),
             cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
             props: self.props.get().unwrap_or_default(),

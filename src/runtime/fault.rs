@@ -13,6 +13,8 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// The leader arm that a person drives by cannot be read; the follower holds.
+    LeaderLost,
     /// A joint is far behind its goal.
     JointBlocked,
     /// A camera's newest frame is too old; policy paused.

@@ -16,8 +16,8 @@ use crate::runtime::watchdog::Watchdog;
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
 
 /// The first pause before the arm is tried again; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 enum State {
     Absent,

@@ -1,11 +1,13 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
+mod arm_source;
 mod binding;
 mod bound;
 mod cameras;
 mod command;
 mod control_thread;
 mod core;
+mod drive;
 mod estop;
 mod fault;
 mod fault_book;
@@ -13,6 +15,7 @@ mod halt;
 mod history;
 mod knobs;
 mod latency;
+mod leader;
 mod link;
 mod merge;
 mod pace;
@@ -26,13 +29,18 @@ mod stepped;
 mod supervisor;
 mod watchdog;
 
+pub use arm_source::{ArmSource, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
+pub use drive::{
+    DEAD_MAN, Drive, FASTEST_GRIPPER, FASTEST_JOINT, FASTEST_TIP, FASTEST_TURN, Twist,
+};
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
 pub use halt::{Halt, Halted};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
+pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
 pub use policy_thread::PolicyLoader;
 pub use running::{Runtime, Setup};

@@ -13,6 +13,7 @@ use crate::latest::Latest;
 use crate::policy::LoadRequest;
 use crate::runtime::control_thread::{Answers, ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
+use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::{Connector, Link};
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
@@ -41,6 +42,8 @@ pub struct Setup {
     pub arm: String,
     /// How to get the arm; `None` goes without one.
     pub connector: Option<Connector>,
+    /// The arm in a person's hand; `None` goes without one.
+    pub leader: Option<LeaderSetup>,
     pub feeds: Vec<Feed>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
@@ -66,6 +69,7 @@ impl Setup {
             clock,
             arm: String::new(),
             connector: None,
+            leader: None,
             feeds: vec![],
             props: Latest::new(),
             reset_scene: None,
@@ -110,12 +114,17 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         clock: setup.clock.clone(),
         cameras: setup.feeds.len(),
     };
+    let leader = setup
+        .leader
+        .map(|leader| LeaderSeat::start(leader, setup.clock.clone()))
+        .transpose()?;
     let watchdog = Watchdog::default();
     let control = ControlThread {
         pacer: Pacer::new(setup.clock.now()),
         clock: setup.clock,
         control,
         link: Link::start(setup.connector, watchdog.clone())?,
+        leader,
         commands: received,
         estop: EStop::default(),
         feeds: setup.feeds,

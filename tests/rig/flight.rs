@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use smolpilot::arm::{Arm, Error, Options};
 use smolpilot::camera::{Feed, FeedState};
 use smolpilot::clock::Clock;
 use smolpilot::joint::{Joint, JointVec};
@@ -17,7 +16,7 @@ use smolpilot::runtime::{
 use smolpilot::sim::{SimArm, WriteRecord};
 
 use crate::scripted::{Mood, loader};
-use crate::stand::{armed, connected, fault};
+use crate::stand::{armed, connected, connector, fault};
 
 /// What the policy takes to answer: six ticks.
 const LATENCY: Duration = Duration::from_millis(200);
@@ -67,20 +66,6 @@ impl Plan {
     }
 }
 
-/// The way to a simulated arm, by the real driver's handshake.
-pub fn way_to(arm: &SimArm) -> Connector {
-    let arm = arm.clone();
-    Box::new(move || connect(&arm))
-}
-
-pub fn connect(arm: &SimArm) -> Result<Arm, Error> {
-    let options = Options {
-        clock: arm.clock().clone(),
-        ..Options::default()
-    };
-    Arm::connect(arm.port(), arm.calibration(), options)
-}
-
 impl Flight {
     /// Before the first tick.
     pub fn planned(plan: Plan) -> Self {
@@ -94,7 +79,7 @@ impl Flight {
         front.frames.set(still.unwrap());
         let setup = Setup {
             arm: "simulated".to_owned(),
-            connector: Some(plan.connector.unwrap_or_else(|| way_to(&plan.arm))),
+            connector: Some(plan.connector.unwrap_or_else(|| connector(&plan.arm))),
             feeds: vec![front.clone()],
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),

@@ -10,3 +10,4 @@ mod operator;
 mod policy;
 mod scripted;
 mod stand;
+mod teleop;

@@ -11,7 +11,8 @@ use smolpilot::latest::Latest;
 use smolpilot::observation::{Frame, Observation};
 use smolpilot::policy::LoadRequest;
 use smolpilot::runtime::{
-    Command, Connection, Fault, FaultKind, Mode, Patience, PolicyStatus, Runtime, Setup, Snapshot,
+    Command, Connection, Connector, Fault, FaultKind, LeaderSetup, Mode, Patience, PolicyStatus,
+    Runtime, Setup, Snapshot,
 };
 use smolpilot::sim::SimArm;
 
@@ -40,6 +41,16 @@ impl Stand {
         Self::with(arm, pose, |_| {})
     }
 
+    /// A runtime with a second arm in a person's hand.
+    pub fn with_leader(arm: SimArm, leader: Option<&SimArm>, pose: JointVec) -> Self {
+        Self::with(arm, pose, |setup| {
+            setup.leader = leader.map(|leader| LeaderSetup {
+                name: "leader".to_owned(),
+                connector: connector(leader),
+            });
+        })
+    }
+
     /// A stand whose set-up the test has changed.
     pub fn with(arm: SimArm, pose: JointVec, change: impl FnOnce(&mut Setup)) -> Self {
         let clock = arm.clock().clone();
@@ -50,16 +61,9 @@ impl Stand {
         // A still picture from the future never ages; the camera's own tests are elsewhere.
         let still = Frame::new(2, 2, vec![9; 12], 1, clock.now() + LIMIT * 100);
         front.frames.set(still.unwrap());
-        let wired = arm.clone();
         let mut setup = Setup {
             arm: "simulated".to_owned(),
-            connector: Some(Box::new(move || {
-                let options = Options {
-                    clock: wired.clock().clone(),
-                    ..Options::default()
-                };
-                Arm::connect(wired.port(), wired.calibration(), options)
-            })),
+            connector: Some(connector(&arm)),
             feeds: vec![front.clone()],
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),
@@ -114,7 +118,7 @@ impl Stand {
             seen.policy == PolicyStatus::Ready { busy: false }
         });
         stand.tell(Command::SetMode(Mode::Policy));
-        stand.until("driven", |seen| seen.chunks > 1);
+        stand.until("driven", |seen| seen.chunks > 0);
         stand
     }
 
@@ -162,6 +166,18 @@ impl Stand {
         let after = self.after(ticks);
         assert_eq!(before.commanded, after.commanded, "the arm does not hold");
     }
+}
+
+/// Connects the real driver to this arm.
+pub fn connector(arm: &SimArm) -> Connector {
+    let wired = arm.clone();
+    Box::new(move || {
+        let options = Options {
+            clock: wired.clock().clone(),
+            ..Options::default()
+        };
+        Arm::connect(wired.port(), wired.calibration(), options)
+    })
 }
 
 pub fn fault(seen: &Snapshot, kind: FaultKind) -> Option<Fault> {

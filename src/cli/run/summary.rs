@@ -196,9 +196,11 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::BadAction
         | FaultKind::LoopStalled
         | FaultKind::LoopDied => true,
-        FaultKind::BusRetry | FaultKind::LateTicks | FaultKind::TooSlow | FaultKind::Settings => {
-            false
-        }
+        FaultKind::BusRetry
+        | FaultKind::LeaderLost
+        | FaultKind::LateTicks
+        | FaultKind::TooSlow
+        | FaultKind::Settings => false,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::joint::Joint;
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
 use crate::runtime::core::{BUTTON, CLOSING_LIMIT, Control, Outputs, Wanted};
@@ -33,7 +32,11 @@ impl Control {
             Command::Resume => self.resume(),
             Command::SetTask(task) => self.set_task(task),
             Command::Set(knob) => self.turn(knob),
+            Command::Takeover => self.take_over(),
             Command::JogTo(joint, goal) => self.jog_to(joint, goal),
+            Command::Drive(drive) => self.drive(drive),
+            Command::Park => self.park(false),
+            Command::ParkAndRelease => self.park(true),
             Command::EnableTorque => self.want_torque(),
             Command::ReleaseTorque => {
                 self.enter(Mode::Hold);
@@ -76,7 +79,10 @@ impl Control {
         }
     }
 
-    fn set_mode(&mut self, mode: Mode) {
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        if mode == Mode::Hold {
+            self.parking = None;
+        }
         if self.stopped.is_some() || mode == self.mode {
             return;
         }
@@ -86,7 +92,11 @@ impl Control {
             (Wanted::Nothing, None) => self.arm.armed,
             _ => false,
         };
-        if mode == Mode::Hold || can_drive {
+        let follows = mode == Mode::Teleop;
+        if let Some(lost) = self.leader_obstacle().filter(|_| follows) {
+            self.faults
+                .flash(self.now, FaultKind::LeaderLost, "mode", lost);
+        } else if mode == Mode::Hold || can_drive {
             self.enter(mode);
         } else {
             self.faults.flash(
@@ -105,9 +115,11 @@ impl Control {
 
     /// Changes who drives; the pose is held until the new driver says otherwise.
     pub(super) fn enter(&mut self, mode: Mode) {
+        self.parking = None;
         if mode != self.mode {
             self.mode = mode;
-            self.jog = self.arm.commanded;
+            self.teleop.driver_changed(self.now);
+            self.jog.rest_at(self.arm.commanded);
             self.reset();
         }
     }
@@ -159,8 +171,9 @@ impl Control {
         let released = self
             .stopped
             .take_if(|stop| self.stop_tick < self.tick && (stop.acknowledged || !reached));
-        self.sample.changed |= released.is_some();
         if released.is_some() {
+            self.approach.begin();
+            self.sample.changed = true;
             self.faults.clear(FaultKind::LoopStalled);
         }
     }
@@ -169,13 +182,6 @@ impl Control {
         if task != self.task {
             self.task = task;
             self.reset();
-        }
-    }
-
-    fn jog_to(&mut self, joint: Joint, goal: f32) {
-        if self.mode == Mode::Jog && goal.is_finite() {
-            let [lower, upper] = self.arm.limits;
-            self.jog[joint] = goal.max(lower[joint]).min(upper[joint]);
         }
     }
 

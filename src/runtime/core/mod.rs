@@ -3,11 +3,17 @@
 //! One control period is [`Control::tick`], which says what to do, then [`Control::settle`], which hears how that went and
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
+mod approach;
 mod commands;
+mod goal;
+mod jog;
 mod lead;
+mod park;
 mod plan;
 mod publish;
 mod sense;
+mod teleop;
+mod tip;
 
 #[cfg(test)]
 mod bench;
@@ -28,6 +34,10 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
+use crate::runtime::core::approach::Approach;
+use crate::runtime::core::jog::Jog;
+use crate::runtime::core::park::Parking;
+use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
@@ -37,8 +47,8 @@ use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
 use crate::runtime::watchdog::Trip;
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, Mode, PolicyStatus, Sample,
-    Snapshot, Stopped, ViewBinding,
+    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode, PolicyStatus,
+    Sample, Snapshot, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -50,6 +60,9 @@ const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 
 /// Who has stopped the arm when the emergency stop was pressed.
 const BUTTON: &str = "the operator";
+
+/// The rate of the loop while a person drives, Hz: a hand feels less than that. The policy's rate is a knob.
+const HUMAN_FPS: f32 = 60.0;
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +148,7 @@ pub struct Inputs {
     pub tripped: Option<Trip>,
     pub commands: Vec<Command>,
     pub arm: ArmInput,
+    pub leader: Option<LeaderView>,
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
@@ -255,7 +269,10 @@ pub struct Control {
     wanted: Knobs,
     knobs: Knobs,
     task: String,
-    jog: JointVec,
+    jog: Jog,
+    teleop: Teleop,
+    approach: Approach,
+    parking: Option<Parking>,
     arm: ArmWatch,
     queue: ActionQueue,
     filter: SimilarityFilter,
@@ -321,7 +338,12 @@ impl Control {
 
     /// The period of the loop.
     pub fn period(&self) -> Duration {
-        Duration::from_secs_f32(1.0 / self.knobs.fps)
+        let fps = if self.mode.is_human() {
+            HUMAN_FPS
+        } else {
+            self.knobs.fps
+        };
+        Duration::from_secs_f32(1.0 / fps)
     }
 
     /// What a policy's first chunk is to be asked with.
@@ -358,6 +380,7 @@ impl Control {
         self.props = inputs.props;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
+        self.hear_leader(inputs.leader);
 
         let mut outputs = Outputs::default();
         if let Some(load) = self.policy_at_start.take() {
@@ -426,11 +449,7 @@ impl Control {
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }
-        let goal = match self.mode {
-            Mode::Hold => self.arm.commanded,
-            Mode::Jog => self.jog,
-            Mode::Policy => self.next_action(),
-        };
+        let goal = self.goal();
         ArmOrder::Send(self.led(goal))
     }
 
@@ -458,6 +477,7 @@ impl Control {
     /// Drops every plan and every answer that is still on its way.
     fn reset(&mut self) {
         self.generation += 1;
+        self.approach.begin();
         self.queue.clear();
         self.filter.reset();
         self.filled = false;

@@ -102,7 +102,8 @@ impl Control {
         self.arm.armed = true;
         self.arm.change = None;
         self.arm.commanded = pose;
-        self.jog = pose;
+        self.jog.rest_at(pose);
+        self.approach.begin();
         self.arm.connection = Connection::Connected { torque: true };
         self.faults.clear(FaultKind::Arming);
     }
