@@ -81,7 +81,7 @@ impl Link {
         }
         if self.waits && matches!(self.state, State::Connecting) {
             let answer = self.answers.recv();
-            self.take(answer.map_err(|_| TryRecvError::Disconnected), now);
+            self.take(answer.map_err(TryRecvError::from), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,

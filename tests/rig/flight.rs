@@ -8,10 +8,10 @@ use smolpilot::camera::{Feed, FeedState};
 use smolpilot::clock::Clock;
 use smolpilot::joint::{Joint, JointVec};
 use smolpilot::latest::Latest;
-use smolpilot::observation::{Frame, Observation};
+use smolpilot::observation::Frame;
 use smolpilot::policy::LoadRequest;
 use smolpilot::runtime::{
-    Command, Connector, Fault, FaultKind, Knobs, Mode, Setup, Snapshot, Stepped,
+    Command, Connector, Fault, FaultKind, Knobs, LeaderSetup, Mode, Setup, Snapshot, Stepped,
 };
 use smolpilot::sim::{SimArm, WriteRecord};
 
@@ -37,8 +37,6 @@ pub const FAR: JointVec = JointVec([90.0, -5.0, 5.0, 90.0, 60.0, 90.0]);
 pub struct Flight {
     pub arm: SimArm,
     pub mood: Latest<Mood>,
-    pub seen: Latest<Observation>,
-    pub front: Feed,
     pub runtime: Stepped,
     pub snapshot: Arc<Snapshot>,
 }
@@ -48,6 +46,8 @@ pub struct Plan {
     pub arm: SimArm,
     /// Instead of the way to the simulated arm.
     pub connector: Option<Connector>,
+    /// A second arm, in a person's hand.
+    pub leader: Option<SimArm>,
     pub knobs: Knobs,
     /// What the policy wants.
     pub pose: JointVec,
@@ -59,6 +59,7 @@ impl Plan {
         Self {
             arm: SimArm::new(Clock::virtual_at_zero()),
             connector: None,
+            leader: None,
             knobs: Knobs::default(),
             pose,
             reset_scene: None,
@@ -80,7 +81,11 @@ impl Flight {
         let setup = Setup {
             arm: "simulated".to_owned(),
             connector: Some(plan.connector.unwrap_or_else(|| connector(&plan.arm))),
-            feeds: vec![front.clone()],
+            leader: plan.leader.map(|leader| LeaderSetup {
+                name: "leader".to_owned(),
+                connector: connector(&leader),
+            }),
+            feeds: vec![front],
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),
             knobs: plan.knobs,
@@ -91,8 +96,6 @@ impl Flight {
             runtime: Stepped::new(setup, LATENCY).unwrap(),
             arm: plan.arm,
             mood,
-            seen,
-            front,
             snapshot: Arc::default(),
         }
     }

@@ -9,5 +9,6 @@ mod flight;
 mod operator;
 mod policy;
 mod scripted;
+mod soak;
 mod stand;
 mod teleop;
