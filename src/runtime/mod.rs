@@ -51,3 +51,4 @@ pub use snapshot::{
 };
 pub use stepped::Stepped;
 pub use supervisor::Patience;
+pub use watchdog::STALL;

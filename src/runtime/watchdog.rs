@@ -95,7 +95,7 @@ impl Watchdog {
         self.0.tripped.store(false, Ordering::SeqCst);
     }
 
-    /// A tick has begun. The next one must begin by `due`; `None` while nothing is driven.
+    /// The loop lives. Its next sign of life must come by `due`; `None` while nothing is driven.
     pub fn beat(&self, due: Option<Duration>) {
         let due = due.map_or(u64::MAX, |due| due.as_nanos() as u64);
         self.0.due.store(due, Ordering::SeqCst);
