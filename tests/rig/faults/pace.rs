@@ -122,6 +122,25 @@ fn fault_27_a_loop_that_slows_down_is_not_stalled() {
 }
 
 #[test]
+fn fault_27_an_arm_that_nobody_drives_is_left_alone() {
+    let mut flight = Flight::at_rest(Plan::new(START));
+    flight.runtime.stall(Duration::from_secs(3));
+    assert!(flight.tick().stopped.is_none());
+    assert!(flight.arm.writes().is_empty());
+}
+
+#[test]
+fn fault_27_a_freeze_that_a_silent_servo_does_not_confirm_is_tried_again() {
+    let mut flight = Flight::moving();
+    flight.arm.inject(Fault::Stuck(1));
+    flight.ticks(10);
+    // One question in three is lost until the loop has stood still for half a second.
+    flight.arm.inject(Fault::MuteFor(1, 12));
+    flight.runtime.stall(Duration::from_secs(1));
+    assert!(pushes(&flight.arm).abs() <= AT_REST);
+}
+
+#[test]
 fn fault_27_a_short_stall_is_only_a_late_tick() {
     let mut flight = Flight::moving();
     let stalled = flight.now();
