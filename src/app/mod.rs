@@ -7,6 +7,7 @@ mod keeper;
 pub mod log;
 #[cfg(feature = "gui")]
 pub mod session;
+mod supply;
 mod takeoff;
 #[cfg(feature = "gui")]
 pub mod window;

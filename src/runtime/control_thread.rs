@@ -9,7 +9,7 @@ use crossbeam_channel::Receiver;
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
-use crate::runtime::cameras::view_of;
+use crate::runtime::bay::Bay;
 use crate::runtime::core::{Control, Inputs, Pace};
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
@@ -47,6 +47,7 @@ pub struct ControlThread {
     pub heard: u64,
     /// Reports made on behalf of a thread that could not be started.
     pub pending: Vec<PolicyReport>,
+    pub bay: Bay,
 }
 
 impl ControlThread {
@@ -82,8 +83,9 @@ impl ControlThread {
             commands: self.commands.try_iter().take(COMMANDS).collect(),
             arm: self.link.poll(now),
             policy: self.reports(),
-            cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
-            props: self.props.get().unwrap_or_default(),
+            cameras: self.bay.views(&self.feeds, now),
+            props: self.bay.props(&self.props),
+            workshop: self.bay.workshop(),
             pace,
         };
         let outputs = self.control.tick(inputs);
@@ -98,6 +100,9 @@ impl ControlThread {
         }
         if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
             reset();
+        }
+        if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
+            self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
         }
         let (commanded, period) = (self.control.commanded(), self.control.period());
         let settled = self.link.obey(outputs.arm, commanded, period, now);

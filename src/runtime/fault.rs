@@ -13,6 +13,10 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// The arm answers, but no calibration fits it.
+    Uncalibrated,
+    /// What was asked of the workshop, or of the choice of arms, cannot be done now.
+    Workshop,
     /// A joint is far behind its goal.
     JointBlocked,
     /// A camera's newest frame is too old; policy paused.

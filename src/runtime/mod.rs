@@ -1,6 +1,7 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
 mod arm_source;
+mod bay;
 mod binding;
 mod bound;
 mod cameras;
@@ -23,8 +24,9 @@ mod running;
 mod settings;
 mod snapshot;
 mod supervisor;
+pub mod workshop;
 
-pub use arm_source::{ArmSource, Sources};
+pub use arm_source::{ArmSource, ArmSupply, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
@@ -34,7 +36,7 @@ pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use link::Connector;
 pub use policy_thread::PolicyLoader;
 pub use running::{Runtime, Setup};
-pub use settings::{Settings, SettingsError};
+pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,

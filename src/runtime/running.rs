@@ -11,12 +11,14 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::policy::LoadRequest;
+use crate::runtime::bay::Bay;
 use crate::runtime::control_thread::{ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
 use crate::runtime::link::{Connector, Link};
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
-use crate::runtime::{Command, EStop, FaultKind, Knobs, Snapshot, ViewBinding};
+use crate::runtime::workshop::Tools;
+use crate::runtime::{ArmSupply, Command, EStop, FaultKind, Knobs, Snapshot, Sources, ViewBinding};
 use crate::scene::Props;
 
 /// Commands that may wait for the next tick.
@@ -36,7 +38,15 @@ pub struct Setup {
     pub arm: String,
     /// How to get the arm; `None` goes without one.
     pub connector: Option<Connector>,
+    /// The arms that are in use at the start.
+    pub sources: Sources,
+    /// How to get an arm that is chosen later; without it there is none then.
+    pub supply: Option<ArmSupply>,
+    /// What the workshop works with; `None` goes without it.
+    pub tools: Option<Tools>,
     pub feeds: Vec<Feed>,
+    /// Cameras and things that belong to the pretend arm: names of the feeds. They are not shown beside a real one.
+    pub pretend_feeds: Vec<String>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
     pub reset_scene: Option<ResetScene>,
@@ -61,7 +71,11 @@ impl Setup {
             clock,
             arm: String::new(),
             connector: None,
+            sources: Sources::default(),
+            supply: None,
+            tools: None,
             feeds: vec![],
+            pretend_feeds: vec![],
             props: Latest::new(),
             reset_scene: None,
             loader,
@@ -95,6 +109,7 @@ impl Runtime {
     pub fn start(setup: Setup) -> io::Result<Self> {
         let mut control = Control::new(Config {
             arm: setup.arm,
+            sources: setup.sources.clone(),
             knobs: setup.knobs,
             task: setup.task,
             policy: setup.policy,
@@ -126,6 +141,12 @@ impl Runtime {
             policy: None,
             heard: 0,
             pending: vec![],
+            bay: Bay::start(
+                setup.sources,
+                setup.supply,
+                setup.tools,
+                setup.pretend_feeds,
+            )?,
         })?;
         Ok(Self {
             commands,

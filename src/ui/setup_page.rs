@@ -173,7 +173,7 @@ fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
         Connection::Connected { torque: false } => {
             held.as_deref().unwrap_or("connected, torque off")
         }
-        Connection::Lost(why) => why,
+        Connection::Lost(why) | Connection::Uncalibrated(why) => why,
     };
     ui.horizontal(|ui| {
         ui.label(theme::strong(&snapshot.arm));

@@ -83,6 +83,11 @@ impl State {
                 "looking for six servos on the bus",
                 Tone::Calm,
             )),
+            Connection::Uncalibrated(why) => Some(Self::new(
+                "Not calibrated",
+                format!("the arm answers, but {why}"),
+                Tone::Calm,
+            )),
             Connection::Lost(why) => Some(Self::new("Arm lost", why, Tone::Fault)),
             Connection::Connected { .. } => None,
         }

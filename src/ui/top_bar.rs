@@ -260,6 +260,7 @@ fn arm_words(snapshot: &Snapshot, room: f32) -> String {
         Connection::Connecting => format!("connecting: {name}"),
         Connection::Connected { .. } if room < ARM_WIDTH_NARROW => name.to_owned(),
         Connection::Connected { .. } => format!("{name} connected"),
+        Connection::Uncalibrated(_) => format!("not calibrated: {name}"),
         Connection::Lost(_) => format!("lost: {name}"),
     }
 }

@@ -8,3 +8,4 @@ mod operator;
 mod policy;
 mod scripted;
 mod stand;
+mod workshop;

@@ -144,7 +144,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
     if let PolicyStatus::Refused { why, stats } = &snapshot.policy {
         return Some(choices(why.clone(), stats));
     }
-    if let Connection::Lost(why) = &snapshot.connection {
+    if let Connection::Lost(why) | Connection::Uncalibrated(why) = &snapshot.connection {
         return Some(lost_arm(snapshot, why));
     }
     let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
@@ -160,7 +160,10 @@ fn sentences(what: &str, remedy: &str) -> String {
 /// Why the arm is not there and what to do about it; the port is named once, whoever named it.
 pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
     let mut faults = snapshot.faults.iter();
-    let remedy = faults.find(|fault| fault.kind == FaultKind::BusLost && fault.active);
+    let remedy = faults.find(|fault| {
+        let kinds = [FaultKind::BusLost, FaultKind::Uncalibrated];
+        fault.active && kinds.contains(&fault.kind)
+    });
     let remedy = remedy.map_or_else(String::new, |fault| format!(". {}", fault.remedy));
     let arm = &snapshot.arm;
     if arm.is_empty() || why.starts_with(arm.as_str()) {
@@ -173,6 +176,7 @@ pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
 fn stops_the_policy(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BusLost
+        | FaultKind::Uncalibrated
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
@@ -183,9 +187,11 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::PolicyDied
         | FaultKind::PolicyLoad
         | FaultKind::BadAction => true,
-        FaultKind::BusRetry | FaultKind::LateTicks | FaultKind::TooSlow | FaultKind::Settings => {
-            false
-        }
+        FaultKind::BusRetry
+        | FaultKind::LateTicks
+        | FaultKind::TooSlow
+        | FaultKind::Settings
+        | FaultKind::Workshop => false,
     }
 }
 

@@ -68,6 +68,8 @@ impl Control {
                 self.reset();
                 outputs.reset_scene = true;
             }
+            Command::UseArm(role, source) => self.use_arm(role, source, outputs),
+            Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
                 self.enter(Mode::Hold);
                 self.arm.wants = Wanted::Nothing;
