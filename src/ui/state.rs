@@ -75,7 +75,7 @@ impl State {
         match connection {
             Connection::Absent => Some(Self::new(
                 "No arm",
-                "plug in the SO-101 and its power, or start with --rig",
+                "plug in the SO-101 and its power, then choose it: Arms…",
                 Tone::Calm,
             )),
             Connection::Connecting => Some(Self::new(
@@ -85,7 +85,7 @@ impl State {
             )),
             Connection::Uncalibrated(why) => Some(Self::new(
                 "Not calibrated",
-                format!("the arm answers, but {why}"),
+                format!("Arms… calibrates it · {why}"),
                 Tone::Calm,
             )),
             Connection::Lost(why) => Some(Self::new("Arm lost", why, Tone::Fault)),
