@@ -18,7 +18,9 @@ use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
 use crate::runtime::workshop::Tools;
-use crate::runtime::{ArmSource, FaultKind, Knobs, PolicyLoader, Runtime, Setup, ViewBinding};
+use crate::runtime::{
+    ArmSource, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime, Setup, ViewBinding,
+};
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
@@ -105,9 +107,13 @@ impl Rig {
             let source = setup.sources.follower.as_ref();
             setup.connector = source.map(|source| arms(Role::Follower, source));
         }
+        setup.leader = options.leader.as_ref().map(|leader| LeaderSetup {
+            name: leader.to_string(),
+            connector: arms(Role::Leader, leader),
+        });
+        setup.sources.leader = options.leader;
         setup.supply = Some(arms);
         setup.tools = Some(Tools::of_machine(clock.clone()));
-        setup.sources.leader = options.leader;
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
         let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
@@ -132,12 +138,14 @@ impl Rig {
         })
     }
 
-    /// Ends the run in order: nobody asks any more, the arm holds, then cameras and pretend world go.
-    pub fn shutdown(mut self) {
+    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go. Returns what
+    /// became of the stop.
+    pub fn shutdown(mut self) -> Halted {
         drop(self.takeoff.take());
-        self.runtime.shutdown();
+        let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
+        halted
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct RollCall {
 impl Arm {
     /// The whole handshake.
     pub(super) fn meet(&mut self) -> Result<(), Error> {
+        // How fast this adapter is, the handshake finds out.
+        self.bus.reply_time().be_patient();
         let first = self.servos[0].motor.id;
         if self
             .bus
@@ -34,7 +36,9 @@ impl Arm {
         {
             return Err(self.error(ErrorKind::Echo));
         }
-        self.inspect()
+        self.inspect()?;
+        self.bus.reply_time().settle();
+        Ok(())
     }
 
     /// Looks at every servo without changing anything.

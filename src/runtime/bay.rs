@@ -6,21 +6,33 @@ use std::time::Duration;
 
 use crate::arm::Role;
 use crate::camera::Feed;
+use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::cameras::view_of;
+use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::Link;
 use crate::runtime::workshop::{Order, Tools, Workshop, WorkshopView};
-use crate::runtime::{ArmSource, ArmSupply, CameraView, Sources};
+use crate::runtime::{ArmSource, ArmSupply, CameraView, Connector, LeaderView, Sources};
 use crate::scene::Props;
+
+/// What the bay starts with.
+pub struct Stock {
+    /// The arms in use.
+    pub sources: Sources,
+    /// The leader among them, which is read already.
+    pub leader: Option<LeaderSeat>,
+    pub supply: Option<ArmSupply>,
+    pub tools: Option<Tools>,
+    /// Names of the cameras that see the pretend arm alone.
+    pub pretend_feeds: Vec<String>,
+    pub clock: Clock,
+}
 
 /// The arms in use, the way to others, and the workshop.
 pub struct Bay {
-    sources: Sources,
-    supply: Option<ArmSupply>,
+    stock: Stock,
     workshop: Option<Workshop>,
     view: Latest<WorkshopView>,
-    /// Names of the cameras that see the pretend arm alone.
-    pretend_feeds: Vec<String>,
 }
 
 impl Bay {
@@ -28,20 +40,13 @@ impl Bay {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(
-        sources: Sources,
-        supply: Option<ArmSupply>,
-        tools: Option<Tools>,
-        pretend_feeds: Vec<String>,
-    ) -> io::Result<Self> {
-        let workshop = tools.map(Workshop::start).transpose()?;
+    pub fn start(mut stock: Stock) -> io::Result<Self> {
+        let workshop = stock.tools.take().map(Workshop::start).transpose()?;
         let view = workshop.as_ref().map(Workshop::view).unwrap_or_default();
         let bay = Self {
-            sources,
-            supply,
+            stock,
             workshop,
             view,
-            pretend_feeds,
         };
         bay.warn_workshop();
         Ok(bay)
@@ -56,9 +61,10 @@ impl Bay {
         link: &mut Link,
     ) {
         for (role, source) in arms {
-            self.sources.set(role, source);
-            if role == Role::Follower {
-                self.take(link);
+            self.stock.sources.set(role, source);
+            match role {
+                Role::Follower => self.take_follower(link),
+                Role::Leader => self.take_leader(),
             }
         }
         self.warn_workshop();
@@ -73,14 +79,40 @@ impl Bay {
         }
     }
 
+    /// The way to the arm that is chosen for a role.
+    fn connector(&self, role: Role) -> Option<Connector> {
+        let source = self.stock.sources.of(role)?;
+        let supply = self.stock.supply.as_ref()?;
+        Some(supply(role, source))
+    }
+
     /// Gives the link another arm. The port of the one before is closed by that.
-    fn take(&self, link: &mut Link) {
-        let supply = self.supply.as_ref();
-        let source = self.sources.follower.as_ref();
-        let connector = source.and_then(|source| Some(supply?(Role::Follower, source)));
-        if let Err(error) = link.change(connector) {
-            log::error!("no arm can be connected: {error}");
+    fn take_follower(&self, link: &mut Link) {
+        if let Err(error) = link.change(self.connector(Role::Follower)) {
+            log::error!("no follower can be connected: {error}");
         }
+    }
+
+    /// Reads another leader. The thread of the one before closes its port and ends.
+    fn take_leader(&mut self) {
+        self.stock.leader = None;
+        let Some(connector) = self.connector(Role::Leader) else {
+            return;
+        };
+        let name = self.stock.sources.of(Role::Leader).map(ToString::to_string);
+        let setup = LeaderSetup {
+            name: name.unwrap_or_default(),
+            connector,
+        };
+        match LeaderSeat::start(setup, self.stock.clock.clone()) {
+            Ok(seat) => self.stock.leader = Some(seat),
+            Err(error) => log::error!("no leader can be connected: {error}"),
+        }
+    }
+
+    /// The leader as it is known at `now`.
+    pub fn leader(&mut self, now: Duration) -> Option<LeaderView> {
+        self.stock.leader.as_mut().map(|leader| leader.view(now))
     }
 
     /// The ports that are flown are not the workshop's.
@@ -89,7 +121,7 @@ impl Bay {
             return;
         };
         let ports = Role::ALL.into_iter().filter_map(|role| {
-            let source = self.sources.of(role)?;
+            let source = self.stock.sources.of(role)?;
             source.port().map(str::to_owned)
         });
         if !workshop.driven(ports.collect()) {
@@ -106,7 +138,7 @@ impl Bay {
     /// pretend table would move a real arm over it.
     pub fn views(&self, feeds: &[Feed], now: Duration) -> Vec<CameraView> {
         let is_shown =
-            |feed: &&Feed| self.is_pretended() || !self.pretend_feeds.contains(&feed.name);
+            |feed: &&Feed| self.is_pretended() || !self.stock.pretend_feeds.contains(&feed.name);
         feeds
             .iter()
             .filter(is_shown)
@@ -125,6 +157,6 @@ impl Bay {
 
     /// No real arm is flown.
     fn is_pretended(&self) -> bool {
-        !matches!(self.sources.follower, Some(ArmSource::Port { .. }))
+        !matches!(self.stock.sources.follower, Some(ArmSource::Port { .. }))
     }
 }

@@ -3,13 +3,16 @@
 use crate::arm::Role;
 use crate::joint::Joint;
 use crate::runtime::workshop::Order;
-use crate::runtime::{Aggregate, ArmSource, Mode, RtcKnobs, Scheduling};
+use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RtcKnobs, Scheduling};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// The operator wants another driver: hold the pose, let the policy drive, or jog by hand.
+    /// The operator wants another driver: hold the pose, let the policy drive, follow the leader, or jog by hand.
     SetMode(Mode),
+    /// A person takes over in mid-run: with the leader if there is one, else by jogging. Said again while a person drives:
+    /// back to whom they took over from.
+    Takeover,
     /// The operator hit stop: goal = present position, latched until `Resume`. (The stop button also sets `EStop`.)
     Stop,
     /// The operator releases the stop latch; the arm goes on holding.
@@ -20,6 +23,13 @@ pub enum Command {
     Set(Knob),
     /// The operator asks a joint to go to a goal in robot units (jog mode only); limits set the speed.
     JogTo(Joint, f32),
+    /// A hand pushes joints or the gripper's tip (jog mode only). Holds for [`DEAD_MAN`](crate::runtime::DEAD_MAN), so that
+    /// it must be renewed; all zero is a hand that lets go.
+    Drive(Drive),
+    /// The operator wants the arm folded up slowly, to hold there.
+    Park,
+    /// As `Park`, and torque off at the end: the arm sinks a little instead of falling. A stop breaks it off.
+    ParkAndRelease,
     /// The operator wants torque on: the arming sequence, from the present pose.
     EnableTorque,
     /// The operator wants torque off and was warned that the arm drops.

@@ -17,6 +17,8 @@ pub enum FaultKind {
     Uncalibrated,
     /// What was asked of the workshop, or of the choice of arms, cannot be done now.
     Workshop,
+    /// The leader arm that a person drives by cannot be read; the follower holds.
+    LeaderLost,
     /// A joint is far behind its goal.
     JointBlocked,
     /// A camera's newest frame is too old; policy paused.
@@ -33,6 +35,10 @@ pub enum FaultKind {
     PolicyLoad,
     /// The policy's actions do not fit this arm or are not numbers.
     BadAction,
+    /// The control loop stood still, and the watchdog stopped the arm.
+    LoopStalled,
+    /// The control loop has ended by a crash; the arm was frozen.
+    LoopDied,
     /// The control loop could not keep its rate.
     LateTicks,
     /// No g keeps the plan fresh: the latency is more than half a chunk.

@@ -10,13 +10,14 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use crate::arm::{self, Arm, ErrorKind, TorqueStep};
 use crate::joint::JointVec;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+use crate::runtime::watchdog::Watchdog;
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
 
 /// The first pause before the arm is tried again; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 enum State {
     Absent,
@@ -40,6 +41,9 @@ pub struct Link {
     pause: Duration,
     ask: Sender<()>,
     answers: Receiver<Result<Arm, arm::Error>>,
+    watchdog: Watchdog,
+    /// Attempts to connect are waited for, by a loop that is driven by hand: on a virtual clock nobody may wait beside it.
+    pub waits: bool,
 }
 
 impl Link {
@@ -47,13 +51,15 @@ impl Link {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(connector: Option<Connector>) -> io::Result<Self> {
+    pub fn start(connector: Option<Connector>, watchdog: Watchdog) -> io::Result<Self> {
         let mut link = Self {
             state: State::Absent,
             lost: None,
             pause: FIRST_PAUSE,
             ask: bounded(1).0,
             answers: bounded(1).1,
+            watchdog,
+            waits: false,
         };
         link.change(connector)?;
         Ok(link)
@@ -67,6 +73,8 @@ impl Link {
     pub fn change(&mut self, connector: Option<Connector>) -> io::Result<()> {
         let (ask, asked) = bounded::<()>(1);
         let (answer, answers) = bounded(1);
+        // The watchdog's hold on the port would keep it open.
+        self.watchdog.dismiss();
         (self.ask, self.answers) = (ask, answers);
         (self.state, self.lost, self.pause) = (State::Absent, None, FIRST_PAUSE);
         if let Some(mut connector) = connector {
@@ -91,6 +99,10 @@ impl Link {
             State::Connecting => self.hear(now),
             State::Waiting { until } if *until <= now => self.connect(),
             _ => {}
+        }
+        if self.waits && matches!(self.state, State::Connecting) {
+            let answer = self.answers.recv();
+            self.take(answer.map_err(|_| TryRecvError::Disconnected), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,
@@ -143,6 +155,7 @@ impl Link {
 
     /// Lets the arm go; its servos keep holding. Only a new handshake brings it back.
     fn lose(&mut self, now: Duration) {
+        self.watchdog.dismiss();
         let why = ArmFailure {
             what: "the arm no longer answers".to_owned(),
             remedy: "Check its cable and its supply. It is connected again by itself; then switch the torque on."
@@ -161,8 +174,16 @@ impl Link {
     }
 
     fn hear(&mut self, now: Duration) {
-        match self.answers.try_recv() {
-            Ok(Ok(arm)) => {
+        let answer = self.answers.try_recv();
+        self.take(answer, now);
+    }
+
+    fn take(&mut self, answer: Result<Result<Arm, arm::Error>, TryRecvError>, now: Duration) {
+        match answer {
+            Ok(Ok(mut arm)) => {
+                if let Some(brake) = arm.take_brake() {
+                    self.watchdog.guard(brake);
+                }
                 self.lost = None;
                 self.pause = FIRST_PAUSE;
                 self.state = State::Up(Box::new(arm));

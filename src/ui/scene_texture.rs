@@ -234,9 +234,9 @@ mod tests {
     #[test]
     fn a_resting_arm_is_the_same_picture_at_every_tick() {
         let mut snapshot = Snapshot::default();
-        let first = stamp(&snapshot, Orbit::default(), true);
+        let first = stamp(&snapshot, &SceneDraft::default(), true);
         snapshot.tick = Tick(500);
-        assert_eq!(stamp(&snapshot, Orbit::default(), true), first);
-        assert_ne!(stamp(&snapshot, Orbit::default(), false), first);
+        assert_eq!(stamp(&snapshot, &SceneDraft::default(), true), first);
+        assert_ne!(stamp(&snapshot, &SceneDraft::default(), false), first);
     }
 }

@@ -62,7 +62,7 @@ impl State {
         }
         match snapshot.mode {
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
-            Mode::Jog => Self::new(
+            Mode::Teleop | Mode::Jog => Self::new(
                 "You drive",
                 "joint by joint, within the limits · H gives back",
                 Tone::Human,

@@ -8,4 +8,5 @@ mod operator;
 mod policy;
 mod scripted;
 mod stand;
+mod teleop;
 mod workshop;

@@ -11,7 +11,8 @@ use smolpilot::latest::Latest;
 use smolpilot::observation::{Frame, Observation};
 use smolpilot::policy::LoadRequest;
 use smolpilot::runtime::{
-    Command, Connection, Fault, FaultKind, Mode, Patience, PolicyStatus, Runtime, Setup, Snapshot,
+    Command, Connection, Connector, Fault, FaultKind, LeaderSetup, Mode, Patience, PolicyStatus,
+    Runtime, Setup, Snapshot,
 };
 use smolpilot::sim::SimArm;
 
@@ -36,6 +37,11 @@ impl Stand {
     }
 
     pub fn with_arm(arm: SimArm, pose: JointVec) -> Self {
+        Self::with_leader(arm, None, pose)
+    }
+
+    /// A runtime with a second arm in a person's hand.
+    pub fn with_leader(arm: SimArm, leader: Option<&SimArm>, pose: JointVec) -> Self {
         let clock = arm.clock().clone();
         let (mood, seen) = (Latest::new(), Latest::new());
         mood.set(Mood::Pose(pose));
@@ -44,16 +50,13 @@ impl Stand {
         // A still picture from the future never ages; the camera's own tests are elsewhere.
         let still = Frame::new(2, 2, vec![9; 12], 1, clock.now() + LIMIT * 100);
         front.frames.set(still.unwrap());
-        let wired = arm.clone();
         let setup = Setup {
             arm: "simulated".to_owned(),
-            connector: Some(Box::new(move || {
-                let options = Options {
-                    clock: wired.clock().clone(),
-                    ..Options::default()
-                };
-                Arm::connect(wired.port(), wired.calibration(), options)
-            })),
+            connector: Some(connector(&arm)),
+            leader: leader.map(|leader| LeaderSetup {
+                name: "leader".to_owned(),
+                connector: connector(leader),
+            }),
             feeds: vec![front.clone()],
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),
@@ -90,7 +93,7 @@ impl Stand {
             seen.policy == PolicyStatus::Ready { busy: false }
         });
         stand.tell(Command::SetMode(Mode::Policy));
-        stand.until("driven", |seen| seen.chunks > 1);
+        stand.until("driven", |seen| seen.chunks > 0);
         stand
     }
 
@@ -132,6 +135,18 @@ impl Stand {
         let after = self.after(ticks);
         assert_eq!(before.commanded, after.commanded, "the arm does not hold");
     }
+}
+
+/// Connects the real driver to this arm.
+pub fn connector(arm: &SimArm) -> Connector {
+    let wired = arm.clone();
+    Box::new(move || {
+        let options = Options {
+            clock: wired.clock().clone(),
+            ..Options::default()
+        };
+        Arm::connect(wired.port(), wired.calibration(), options)
+    })
 }
 
 pub fn fault(seen: &Snapshot, kind: FaultKind) -> Option<Fault> {

@@ -168,6 +168,7 @@ impl Workbench {
     fn error(&self, error: BusError) -> Error {
         self.fault(match error {
             BusError::Disconnected(detail) => ErrorKind::Disconnected(detail),
+            BusError::Taken => ErrorKind::LineTaken,
             BusError::NoReply { id, .. } => ErrorKind::Silent(vec![motor(id)]),
             BusError::NotTaken {
                 id,

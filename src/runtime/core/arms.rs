@@ -15,8 +15,11 @@ impl Control {
                 .flash(self.now, kind, "arm", words(what, remedy));
             return;
         }
-        if role == Role::Follower {
-            self.forget_arm(source.as_ref());
+        match role {
+            Role::Follower => self.forget_arm(source.as_ref()),
+            // Nobody is followed to where another leader happens to be.
+            Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
+            Role::Leader => {}
         }
         self.sources.set(role, source.clone());
         self.arms_chosen = true;

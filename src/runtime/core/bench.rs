@@ -15,8 +15,8 @@ use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::workshop::Order;
 use crate::runtime::{
-    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, Mode, Scheduling,
-    Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode,
+    Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -48,6 +48,10 @@ pub struct Bench {
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
+    /// What the arm says of its limits, and that it takes goals but keeps its pose and its last goal.
+    pub limits: [JointVec; 2],
+    pub frozen: bool,
+    pub leader: Option<LeaderView>,
     /// Ticks that a change of torque takes, and those still to go.
     pub torque_ticks: u32,
     under_way: Option<(bool, u32)>,
@@ -106,6 +110,9 @@ impl Bench {
             alarms: vec![],
             torque: false,
             stuck: None,
+            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            frozen: false,
+            leader: None,
             torque_ticks: 0,
             under_way: None,
             limp: vec![],
@@ -131,6 +138,7 @@ impl Bench {
             estop_presses: self.presses,
             commands,
             arm: self.arm_input(),
+            leader: self.leader.clone(),
             policy: self.due(),
             cameras: self.cameras.clone(),
             ..Inputs::default()
@@ -218,7 +226,7 @@ impl Bench {
             held_joints: self.held_joints(),
             retries: 0,
             alarms: self.alarms.clone(),
-            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            limits: self.limits,
         })
     }
 
@@ -320,6 +328,7 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
+            ArmOrder::Send(_) if self.frozen => Settled::Sent(self.pose),
             ArmOrder::Send(goal) => {
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;

@@ -3,12 +3,18 @@
 //! One control period is [`Control::tick`], which says what to do, then [`Control::settle`], which hears how that went and
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
+mod approach;
 mod arms;
 mod commands;
+mod goal;
+mod jog;
 mod lead;
+mod park;
 mod plan;
 mod publish;
 mod sense;
+mod teleop;
+mod tip;
 
 #[cfg(test)]
 mod bench;
@@ -30,6 +36,10 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
+use crate::runtime::core::approach::Approach;
+use crate::runtime::core::jog::Jog;
+use crate::runtime::core::park::Parking;
+use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
@@ -37,18 +47,25 @@ use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
+use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, Mode, Sample,
-    Snapshot, Sources, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
+    PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
 /// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
 pub const LOST_AFTER: u32 = 3;
 
+/// How long the end of the program waits for the stop to be confirmed.
+const CLOSING_LIMIT: Duration = Duration::from_secs(1);
+
 /// Who has stopped the arm when the emergency stop was pressed.
 const BUTTON: &str = "the operator";
+
+/// The rate of the loop while a person drives, Hz: a hand feels less than that. The policy's rate is a knob.
+const HUMAN_FPS: f32 = 60.0;
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
@@ -122,8 +139,10 @@ pub struct ArmAlarm {
 pub struct Pace {
     /// Periods that were missed since the start.
     pub late_ticks: u64,
-    /// 99th percentile of the time that a tick works.
+    /// 99th percentiles of the time that a tick works, of how late it begins, and of what the bus takes of it.
     pub tick_p99: Duration,
+    pub jitter_p99: Duration,
+    pub bus_p99: Duration,
 }
 
 /// Everything that came in since the last tick.
@@ -132,8 +151,11 @@ pub struct Inputs {
     pub now: Duration,
     /// How often the emergency stop has been pressed.
     pub estop_presses: u64,
+    /// The watchdog has frozen the arm because this tick was overdue.
+    pub tripped: Option<Trip>,
     pub commands: Vec<Command>,
     pub arm: ArmInput,
+    pub leader: Option<LeaderView>,
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
@@ -257,12 +279,17 @@ pub struct Control {
     presses: u64,
     /// The tick of the last stop, latched or repeated.
     stop_tick: Tick,
+    /// The program closes: when it no longer waits for the stop to be confirmed.
+    closing: Option<Duration>,
     generation: u64,
     /// As the operator set them, and as they apply to the loaded policy.
     wanted: Knobs,
     knobs: Knobs,
     task: String,
-    jog: JointVec,
+    jog: Jog,
+    teleop: Teleop,
+    approach: Approach,
+    parking: Option<Parking>,
     arm: ArmWatch,
     queue: ActionQueue,
     filter: SimilarityFilter,
@@ -329,7 +356,12 @@ impl Control {
 
     /// The period of the loop.
     pub fn period(&self) -> Duration {
-        Duration::from_secs_f32(1.0 / self.knobs.fps)
+        let fps = if self.mode.is_human() {
+            HUMAN_FPS
+        } else {
+            self.knobs.fps
+        };
+        Duration::from_secs_f32(1.0 / fps)
     }
 
     /// What a policy's first chunk is to be asked with.
@@ -338,6 +370,18 @@ impl Control {
             task: self.task.clone(),
             num_steps: self.knobs.num_steps,
         }
+    }
+
+    /// Whether goals are being sent, so that a loop that stands still is a hazard.
+    pub fn drives(&self) -> bool {
+        self.arm.armed
+    }
+
+    /// Since when the policy owes an answer: from a request, or from the start while it is loaded.
+    pub fn awaits_policy_since(&self) -> Option<Duration> {
+        let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
+        let asked = self.supervisor.in_flight().map(|request| request.at);
+        asked.or(loading.then_some(Duration::ZERO))
     }
 
     /// The pose that was sent last, or the measured one while the arm is limp.
@@ -355,6 +399,7 @@ impl Control {
         self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
+        self.hear_leader(inputs.leader);
 
         let mut outputs = Outputs::default();
         if let Some(load) = self.policy_at_start.take() {
@@ -368,6 +413,9 @@ impl Control {
             // Nobody knows which came first, a press or what was asked for in the same tick: the press wins.
             self.stop(BUTTON);
         }
+        if let Some(trip) = inputs.tripped {
+            self.stalled(&trip);
+        }
         self.sense(inputs.arm);
         self.watch_lead();
         for report in inputs.policy {
@@ -378,6 +426,7 @@ impl Control {
         outputs.request = self.ask().map(Box::new);
         outputs.arm = self.order();
         self.ordered = outputs.arm;
+        outputs.shutdown = self.has_closed();
         outputs
     }
 
@@ -419,11 +468,7 @@ impl Control {
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }
-        let goal = match self.mode {
-            Mode::Hold => self.arm.commanded,
-            Mode::Jog => self.jog,
-            Mode::Policy => self.next_action(),
-        };
+        let goal = self.goal();
         ArmOrder::Send(self.led(goal))
     }
 
@@ -451,6 +496,7 @@ impl Control {
     /// Drops every plan and every answer that is still on its way.
     fn reset(&mut self) {
         self.generation += 1;
+        self.approach.begin();
         self.queue.clear();
         self.filter.reset();
         self.filled = false;

@@ -110,7 +110,8 @@ impl Control {
         self.arm.armed = true;
         self.arm.change = None;
         self.arm.commanded = pose;
-        self.jog = pose;
+        self.jog.rest_at(pose);
+        self.approach.begin();
         self.arm.connection = Connection::Connected { torque: true };
         self.faults.clear(FaultKind::Arming);
     }
@@ -178,8 +179,14 @@ impl Control {
         } else {
             self.arm.gone = failure.gone && self.ordered != ArmOrder::Disconnect;
             let kind = FaultKind::BusLost;
+            let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            self.enter(Mode::Hold);
+            if gone || !self.arm.armed {
+                self.enter(Mode::Hold);
+            } else if self.stopped.is_none() {
+                // The joints that still hear are not to go on to where they were sent.
+                self.stop(&what);
+            }
         }
     }
 

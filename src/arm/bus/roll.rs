@@ -30,16 +30,17 @@ impl Bus {
     /// The port is gone.
     pub fn roll_call(&mut self, listen: Duration) -> Result<Roll, BusError> {
         let frame = packet::instruction_frame(BROADCAST, Instruction::Ping, &[]);
-        self.quieten()?;
+        let talk = self.begin()?;
+        self.quieten(&talk)?;
         let noise_before = self.parser.discarded();
-        self.transmit(&frame)?;
+        self.transmit(&talk, &frame)?;
         let deadline = self.clock.now() + listen;
         let mut roll = Roll::default();
         let mut received = Vec::new();
         let mut packets = Vec::new();
         while packets.len() < usize::from(BROADCAST) {
             received.clear();
-            if !self.receive(deadline, &mut received)? {
+            if !self.receive(&talk, deadline, &mut received)? {
                 break;
             }
             self.parser.push(&received);
