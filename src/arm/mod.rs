@@ -16,6 +16,7 @@ mod lowering;
 pub mod packet;
 mod port;
 pub mod register;
+mod role;
 mod servo;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use drive::Held;
 pub use error::{Error, ErrorKind, Motor, Problem};
 pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 
 use crate::clock::Clock;
