@@ -8,6 +8,7 @@ mod keeper;
 pub mod log;
 #[cfg(feature = "gui")]
 pub mod session;
+mod supply;
 mod takeoff;
 #[cfg(feature = "gui")]
 pub mod window;

@@ -9,9 +9,10 @@ use crate::app::ending;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
-use crate::app::wiring::{FIRST_TASK, Rig, RigOptions};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
+use crate::arm::{PortInfo, list_ports};
 use crate::latest::Latest;
-use crate::runtime::{FaultKind, Halted, Settings, ViewBinding};
+use crate::runtime::{ArmSource, FaultKind, Halted, KeptArm, Settings, ViewBinding};
 use crate::ui::Preferences;
 
 /// Opens the window over a rig and stays until it is closed.
@@ -100,12 +101,27 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
         .cloned()
         .collect();
     options.views.extend(remembered);
+    recall_arms(options, settings, &list_ports());
+}
+
+/// Goes on with the arms that were chosen in the window, wherever they are plugged in now. They are connected, not armed.
+fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]) {
+    let source = |kept: &KeptArm| kept.source(ports);
+    if options.leader.is_none() {
+        options.leader = settings.arms.leader.as_ref().map(source);
+    }
+    if options.arm_named {
+        return;
+    }
+    if let Some(ArmSource::Port { path, id }) = settings.arms.follower.as_ref().map(source) {
+        options.arm = ArmChoice::Remembered { port: path, id };
+        options.takeoff = false;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::wiring::ArmChoice;
     use crate::gpu::DeviceChoice;
     use crate::policy::LoadRequest;
     use crate::runtime::Knobs;
@@ -115,6 +131,8 @@ mod tests {
             policy: LoadRequest::default(),
             device: DeviceChoice::Flex,
             arm: ArmChoice::Simulated,
+            arm_named: false,
+            leader: None,
             cameras: vec![],
             views: vec![],
             task: String::new(),
@@ -155,6 +173,39 @@ mod tests {
         let mut first = options();
         recall(&mut first, &Settings::default());
         assert_eq!(first.task, FIRST_TASK);
+    }
+
+    #[test]
+    fn an_arm_that_was_chosen_is_found_again_under_another_path_and_never_armed() {
+        let mut settings = Settings::default();
+        settings.arms.follower = Some(KeptArm {
+            path: "/dev/ttyACM0".into(),
+            id: "blue".into(),
+            serial: Some("A1".into()),
+        });
+        settings.arms.leader = settings.arms.follower.clone();
+        let ports = [PortInfo {
+            path: "/dev/ttyACM3".into(),
+            serial: Some("A1".into()),
+            ..PortInfo::default()
+        }];
+        let mut bare = options();
+        recall_arms(&mut bare, &settings, &ports);
+        let found = ArmChoice::Remembered {
+            port: "/dev/ttyACM3".into(),
+            id: "blue".into(),
+        };
+        assert_eq!((bare.arm, bare.takeoff), (found, false));
+        assert_eq!(
+            bare.leader.as_ref().and_then(ArmSource::port),
+            Some("/dev/ttyACM3")
+        );
+        let mut named = RigOptions {
+            arm_named: true,
+            ..options()
+        };
+        recall_arms(&mut named, &settings, &ports);
+        assert_eq!((named.arm, named.takeoff), (ArmChoice::Simulated, true));
     }
 
     #[test]

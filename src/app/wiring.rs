@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::supply;
 use crate::app::takeoff::Takeoff;
 use crate::app::world::World;
-use crate::arm::{self, Arm, Calibration, Calibrations, Role};
+use crate::arm::{Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
+use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    Connector, FaultKind, Halted, Knobs, PolicyLoader, Runtime, Setup, ViewBinding,
+    ArmSource, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime, Setup, ViewBinding,
 };
 
 /// The task of a first start; its words are those of the reference figures.
@@ -29,6 +31,10 @@ pub struct RigOptions {
     pub policy: LoadRequest,
     pub device: DeviceChoice,
     pub arm: ArmChoice,
+    /// The arm was named, so that no remembered one takes its place.
+    pub arm_named: bool,
+    /// A leader that was chosen in an earlier session.
+    pub leader: Option<ArmSource>,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
     pub cameras: Vec<camera::Spec>,
     /// Which camera feeds which view; the view may be named by the last part of its key.
@@ -51,6 +57,11 @@ pub enum ArmChoice {
     Follower {
         port: String,
         calibration: PathBuf,
+    },
+    /// A real follower that was chosen in an earlier session.
+    Remembered {
+        port: String,
+        id: String,
     },
 }
 
@@ -79,13 +90,34 @@ impl Rig {
                 Some(world)
             }
             ArmChoice::Follower { port, calibration } => {
-                setup.arm.clone_from(port);
-                setup.connector = Some(follower(port, calibration, &clock)?);
+                let id = calibration.file_stem().map(|id| id.to_string_lossy());
+                let id = id.map(String::from).unwrap_or_default();
+                let calibration = Calibration::read(calibration)?;
+                real(&mut setup, port, &id);
+                setup.connector = Some(supply::named(port, calibration, &clock));
+                None
+            }
+            ArmChoice::Remembered { port, id } => {
+                real(&mut setup, port, id);
                 None
             }
         };
+        let arms = supply::arms(&clock, world.as_ref().map(World::arm));
+        if setup.connector.is_none() {
+            let source = setup.sources.follower.as_ref();
+            setup.connector = source.map(|source| arms(Role::Follower, source));
+        }
+        setup.leader = options.leader.as_ref().map(|leader| LeaderSetup {
+            name: leader.to_string(),
+            connector: arms(Role::Leader, leader),
+        });
+        setup.sources.leader = options.leader;
+        setup.supply = Some(arms);
+        setup.tools = Some(Tools::of_machine(clock.clone()));
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
+        let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
+        setup.pretend_feeds.retain(|name| !is_real(name));
         setup.policy = Some(options.policy);
         setup.knobs = options.knobs;
         setup.task = options.task;
@@ -119,10 +151,20 @@ impl Rig {
 
 fn simulated(setup: &mut Setup, world: &World) {
     "simulated rig".clone_into(&mut setup.arm);
+    setup.sources.follower = Some(ArmSource::Simulated);
     setup.connector = Some(world.connector());
     setup.feeds = world.feeds();
     setup.props = world.props();
+    setup.pretend_feeds = setup.feeds.iter().map(|feed| feed.name.clone()).collect();
     setup.reset_scene = world.reset_scene();
+}
+
+fn real(setup: &mut Setup, port: &str, id: &str) {
+    port.clone_into(&mut setup.arm);
+    setup.sources.follower = Some(ArmSource::Port {
+        path: port.to_owned(),
+        id: id.to_owned(),
+    });
 }
 
 fn refusal(error: impl std::error::Error) -> Refusal {
@@ -148,18 +190,6 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
         log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)
     })
-}
-
-fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
-    let calibration = Calibration::read(calibration)?;
-    let (port, clock) = (port.to_owned(), clock.clone());
-    Ok(Box::new(move || {
-        let options = arm::Options {
-            clock: clock.clone(),
-            ..arm::Options::default()
-        };
-        Arm::connect(arm::open_port(&port)?, calibration, options)
-    }))
 }
 
 /// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.

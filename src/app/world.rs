@@ -68,6 +68,11 @@ impl World {
         })
     }
 
+    /// The pretend arm.
+    pub fn arm(&self) -> SimArm {
+        self.arm.clone()
+    }
+
     /// Front and wrist.
     pub fn feeds(&self) -> Vec<Feed> {
         self.cameras.feeds().to_vec()

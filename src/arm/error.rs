@@ -63,6 +63,9 @@ pub enum ErrorKind {
     Echo,
     #[error("the arm is not fit to be driven: {}", list(.0))]
     Unfit(Vec<Problem>),
+    /// The servos answer, and there is no calibration for them; says what is missing.
+    #[error("{0}")]
+    Uncalibrated(String),
     #[error("torque is off")]
     TorqueOff,
     #[error("{} lost torque: it restarted, or protected itself", list(.0))]
@@ -137,6 +140,24 @@ pub enum Problem {
 }
 
 impl ErrorKind {
+    /// Whether the arm is all right but for its calibration: none is known, or the one that is known is another arm's.
+    pub fn is_about_calibration(&self) -> bool {
+        let is_that = |problem: &Problem| {
+            matches!(
+                problem,
+                Problem::Calibration { .. } | Problem::Position { .. } | Problem::MultiTurn(_)
+            )
+        };
+        let is_foreign = |problem: &Problem| matches!(problem, Problem::Calibration { .. });
+        match self {
+            Self::Uncalibrated(_) => true,
+            Self::Unfit(problems) => {
+                problems.iter().all(is_that) && problems.iter().any(is_foreign)
+            }
+            _ => false,
+        }
+    }
+
     /// What to do now.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -164,6 +185,7 @@ impl ErrorKind {
                 "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
             }
             Self::Unfit(_) => "Put right what is listed, then try again. Torque was not touched",
+            Self::Uncalibrated(_) => "Calibrate it: Set-up, Arms",
             Self::TorqueOff => "Switch torque on",
             Self::TorqueLost(_) => {
                 "Support the arm. Check the power supply, its plugs and the alarms, then switch torque on again"
@@ -229,5 +251,32 @@ mod tests {
             },
         ]);
         assert!(unfit.to_string().contains("1284") && unfit.to_string().contains("; "));
+    }
+
+    #[test]
+    fn an_arm_that_only_lacks_its_calibration_is_told_apart() {
+        let motor = Motor {
+            joint: Joint::ElbowFlex,
+            id: 3,
+        };
+        let foreign = Problem::Calibration {
+            motor,
+            what: "homing_offset",
+            servo: 0,
+            file: 904,
+        };
+        let astray = Problem::Position {
+            motor,
+            position: 4000,
+            min: 900,
+            max: 3100,
+        };
+        let about =
+            |problems: &[Problem]| ErrorKind::Unfit(problems.to_vec()).is_about_calibration();
+        assert!(about(&[foreign.clone(), astray.clone()]));
+        assert!(!about(&[astray]), "the right arm, standing wrong");
+        assert!(!about(&[foreign, Problem::Missing(motor)]));
+        assert!(ErrorKind::Uncalibrated(String::new()).is_about_calibration());
+        assert!(!ErrorKind::NoResponse.is_about_calibration());
     }
 }

@@ -69,6 +69,8 @@ impl RigArgs {
             // A simulation starts by itself; a real arm waits for the operator's command.
             takeoff: arm == ArmChoice::Simulated,
             arm,
+            arm_named: self.rig || self.follower.is_some(),
+            leader: None,
             cameras: self.cameras.clone(),
             views: self.views.clone(),
             task: self.task.clone().unwrap_or_default(),

@@ -13,6 +13,10 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// The arm answers, but no calibration fits it.
+    Uncalibrated,
+    /// What was asked of the workshop, or of the choice of arms, cannot be done now.
+    Workshop,
     /// The leader arm that a person drives by cannot be read; the follower holds.
     LeaderLost,
     /// A joint is far behind its goal.

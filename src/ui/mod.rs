@@ -33,6 +33,7 @@ mod task_panel;
 pub mod theme;
 mod top_bar;
 mod words;
+mod workshop;
 
 pub use cockpit::cockpit_ui;
 pub use draft::{Draft, Page};

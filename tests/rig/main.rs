@@ -12,3 +12,4 @@ mod scripted;
 mod soak;
 mod stand;
 mod teleop;
+mod workshop;

@@ -9,3 +9,4 @@ mod pictures;
 mod rig;
 mod trouble;
 mod tuning;
+mod workshop;

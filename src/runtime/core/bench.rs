@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
+use crate::arm::Role;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
@@ -12,9 +13,10 @@ use crate::runtime::core::{
 };
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
+use crate::runtime::workshop::Order;
 use crate::runtime::{
-    CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode, Scheduling,
-    Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode,
+    Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -63,6 +65,8 @@ pub struct Bench {
     pub starts: u64,
     /// How often a policy thread was left.
     pub left: u64,
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    pub orders: Vec<Order>,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -118,6 +122,8 @@ impl Bench {
             requests: vec![],
             starts: 0,
             left: 0,
+            arms: vec![],
+            orders: vec![],
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -140,6 +146,8 @@ impl Bench {
         let before = self.control.queue.consumed();
         let outputs = self.control.tick(inputs);
         self.left += u64::from(outputs.leave_policy);
+        self.arms.extend(outputs.arms);
+        self.orders.extend(outputs.orders);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;

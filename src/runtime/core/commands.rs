@@ -72,6 +72,8 @@ impl Control {
                 self.reset();
                 outputs.reset_scene = true;
             }
+            Command::UseArm(role, source) => self.use_arm(role, source, outputs),
+            Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
                 self.stop("the end of the program");
                 self.closing.get_or_insert(self.now + CLOSING_LIMIT);

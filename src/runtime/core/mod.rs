@@ -4,6 +4,7 @@
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
 mod approach;
+mod arms;
 mod commands;
 mod goal;
 mod jog;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::Action;
+use crate::arm::Role;
 use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::policy::LoadRequest;
@@ -46,9 +48,10 @@ use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
 use crate::runtime::watchdog::Trip;
+use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode, PolicyStatus,
-    Sample, Snapshot, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
+    PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -69,6 +72,8 @@ const HUMAN_FPS: f32 = 60.0;
 pub struct Config {
     /// Name of the rig or port.
     pub arm: String,
+    /// The arms in use at the start.
+    pub sources: Sources,
     pub knobs: Knobs,
     pub task: String,
     /// The policy to load at the start.
@@ -88,6 +93,8 @@ pub enum ArmInput {
     Connecting,
     /// Not there, with the reason; the connector tries again.
     Lost(ArmFailure),
+    /// There, but no calibration fits it; the connector tries again.
+    Uncalibrated(ArmFailure),
     Up(ArmState),
 }
 
@@ -152,6 +159,8 @@ pub struct Inputs {
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
+    /// What the workshop shows.
+    pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
 }
 
@@ -186,6 +195,10 @@ pub struct Outputs {
     /// Ask the policy.
     pub request: Option<Box<ChunkRequest>>,
     pub reset_scene: bool,
+    /// Let the arm in this role go and take this one, in their order.
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    /// What the workshop is to do, after that.
+    pub orders: Vec<Order>,
     pub shutdown: bool,
 }
 
@@ -255,6 +268,10 @@ struct Counters {
 #[derive(Debug, Default)]
 pub struct Control {
     name: String,
+    sources: Sources,
+    /// The operator has chosen an arm in this session.
+    arms_chosen: bool,
+    workshop: Arc<WorkshopView>,
     now: Duration,
     tick: Tick,
     mode: Mode,
@@ -319,6 +336,7 @@ impl Control {
     pub fn new(config: Config) -> Self {
         let mut control = Self {
             name: config.arm,
+            sources: config.sources,
             wanted: config.knobs,
             task: config.task,
             supervisor: Supervisor::new(config.patience),
@@ -378,6 +396,7 @@ impl Control {
         self.sample = Sample::default();
         self.cameras = inputs.cameras;
         self.props = inputs.props;
+        self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
         self.hear_leader(inputs.leader);

@@ -32,6 +32,13 @@ impl Control {
                 self.faults.set(self.now, kind, "", || Some(lost));
                 self.disconnected(Connection::Lost(failure.what));
             }
+            ArmInput::Uncalibrated(failure) => {
+                let told = words(failure.what.clone(), failure.remedy);
+                let kind = FaultKind::Uncalibrated;
+                self.faults.clear(FaultKind::BusLost);
+                self.faults.set(self.now, kind, "", || Some(told));
+                self.disconnected(Connection::Uncalibrated(failure.what));
+            }
         }
     }
 
@@ -40,6 +47,7 @@ impl Control {
             self.arm.retries = 0;
             self.arm.failures = 0;
             self.faults.clear(FaultKind::BusLost);
+            self.faults.clear(FaultKind::Uncalibrated);
         }
         let torque = state.torque;
         self.arm.connection = Connection::Connected { torque };

@@ -71,6 +71,7 @@ fn a_silent_servo_is_named_and_the_others_stand_still() {
     rig.heal();
     brake.freeze().unwrap();
     rig.clock().advance(Duration::from_secs(1));
+    rig.advance();
     let pose = rig.pose();
     rig.clock().advance(Duration::from_secs(1));
     rig.advance();
@@ -90,7 +91,9 @@ fn a_single_wrong_position_throws_no_joint() {
             skip: nth,
             distortion: crate::sim::Distortion::Params(1, wild.clone()),
         });
-        assert!(matches!(kind(brake.freeze()), ErrorKind::HoldUnconfirmed(motors) if motors[0].id == 2));
+        assert!(
+            matches!(kind(brake.freeze()), ErrorKind::HoldUnconfirmed(motors) if motors[0].id == 2)
+        );
         assert_eq!(rig.writes().len(), writes);
         brake.freeze().unwrap();
     }

@@ -5,6 +5,8 @@ mod brake;
 mod driver;
 mod handshake;
 mod line;
+mod script;
+mod servos;
 mod torque;
 mod workbench;
 
