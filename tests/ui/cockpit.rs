@@ -9,6 +9,7 @@ use smolpilot::runtime::{Command, Mode, Snapshot};
 use smolpilot::ui::{Preferences, ThemeChoice};
 
 mod fixture;
+mod person;
 mod trouble;
 
 fn main() -> anyhow::Result<()> {
@@ -66,6 +67,7 @@ fn snapshot(state: &str, tick: u64) -> Snapshot {
         "empty" => fixture::empty(),
         _ => trouble::every()
             .into_iter()
+            .chain(person::every())
             .find(|(name, _)| *name == state)
             .map_or_else(|| fixture::running(tick), |(_, snapshot)| snapshot),
     }

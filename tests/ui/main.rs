@@ -5,7 +5,9 @@
 mod driving;
 mod fixture;
 mod looking;
+mod person;
 mod pictures;
 mod rig;
+mod teleop;
 mod trouble;
 mod tuning;

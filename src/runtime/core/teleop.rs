@@ -44,9 +44,12 @@ impl Teleop {
         self.since
     }
 
-    /// Somebody else drives from now on.
-    pub fn driver_changed(&mut self, now: Duration) {
-        self.interrupted = None;
+    /// Another mode than `before` drives from now on. A person who goes from one to the other goes on driving.
+    pub fn driver_changed(&mut self, before: Mode, after: Mode, now: Duration) {
+        if before.is_human() && after.is_human() {
+            return;
+        }
+        self.interrupted = after.is_human().then_some(before);
         self.since = now;
     }
 }
@@ -66,21 +69,12 @@ impl Control {
 
     /// A person takes over in mid-run, or gives back to whom they took over from.
     pub(super) fn take_over(&mut self) {
-        let before = self.mode;
-        if before.is_human() {
-            let back = self.teleop.interrupted.unwrap_or_default();
-            self.set_mode(back);
-            return;
-        }
-        let hand = if self.teleop.target().is_some() {
-            Mode::Teleop
-        } else {
-            Mode::Jog
+        let next = match self.mode {
+            Mode::Teleop | Mode::Jog => self.teleop.interrupted.unwrap_or_default(),
+            _ if self.teleop.target().is_some() => Mode::Teleop,
+            _ => Mode::Jog,
         };
-        self.set_mode(hand);
-        if self.mode == hand {
-            self.teleop.interrupted = Some(before);
-        }
+        self.set_mode(next);
     }
 
     /// Why the leader cannot be followed now, if so.
@@ -281,8 +275,18 @@ mod tests {
             (bench.seen.mode, bench.seen.interrupted),
             (Mode::Jog, Some(Mode::Policy))
         );
+        lead(&mut bench, JointVec([0.0; 6]));
+        bench.tick(vec![]);
+        bench.tick(vec![Command::SetMode(Mode::Teleop)]);
+        assert_eq!(
+            bench.seen.interrupted,
+            Some(Mode::Policy),
+            "still the same person"
+        );
+        bench.leader = None;
         bench.tick(vec![Command::SetMode(Mode::Hold)]);
         assert_eq!(bench.seen.interrupted, None);
+        bench.tick(vec![]);
         bench.tick(vec![Command::Takeover]);
         bench.tick(vec![Command::Takeover]);
         assert_eq!(bench.seen.mode, Mode::Hold);
