@@ -1,5 +1,6 @@
 //! Wires the rooms together; the only place that sees all of them.
 
+pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
 #[cfg(feature = "gui")]

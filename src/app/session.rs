@@ -1,15 +1,17 @@
 //! One session with the window: the rig behind it, and what the operator chose last time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::ending;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
 use crate::app::wiring::{FIRST_TASK, Rig, RigOptions};
 use crate::latest::Latest;
-use crate::runtime::{FaultKind, Settings, ViewBinding};
+use crate::runtime::{FaultKind, Halted, Settings, ViewBinding};
 use crate::ui::Preferences;
 
 /// Opens the window over a rig and stays until it is closed.
@@ -30,7 +32,9 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .as_deref()
         .map(keeper::read_preferences)
         .unwrap_or_default();
+    ending::listen();
     let rig = Rig::start(options)?;
+    ending::guard(rig.runtime.halt());
     let shown: Latest<Preferences> = Latest::new();
     shown.set(preferences.clone());
     let keeper = path
@@ -38,17 +42,24 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .transpose()
         .context("cannot keep the settings")?;
     let estop = rig.runtime.estop.clone();
-    let closed = window::run(WindowSetup {
+    let setup = WindowSetup {
         snapshots: rig.runtime.snapshot.clone(),
         commands: rig.runtime.commands.clone(),
         stop: Box::new(move || estop.press()),
+        is_over: Box::new(ending::interrupted),
         preferences,
         save: Box::new(move |chosen| shown.set(chosen.clone())),
         log: log::lines(),
-    });
+    };
+    // A window that crashes takes nothing along: the arm is stopped and the settings are kept all the same.
+    let closed = catch_unwind(AssertUnwindSafe(|| window::run(setup)));
     drop(keeper);
-    rig.shutdown();
-    closed
+    let halted = rig.shutdown();
+    closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
+    if halted == Halted::Unconfirmed {
+        bail!(ending::UNCONFIRMED);
+    }
+    Ok(())
 }
 
 fn settings_path(options: &mut RigOptions) -> Option<PathBuf> {

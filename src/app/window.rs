@@ -26,6 +26,8 @@ pub struct WindowSetup {
     pub commands: Sender<Command>,
     /// Raises the emergency stop; called before the command is queued. Must not block.
     pub stop: Box<dyn Fn()>,
+    /// Whether the program is to end: the window closes by itself then.
+    pub is_over: Box<dyn Fn() -> bool>,
     /// What the window remembered.
     pub preferences: Preferences,
     /// Takes changed preferences to where they are kept. Must not block: write on another thread.
@@ -172,6 +174,9 @@ impl eframe::App for Window {
             if dropped > 0 {
                 log::warn!("{dropped} lines of the log came too quickly to be shown here");
             }
+        }
+        if (self.setup.is_over)() {
+            ctx.send_viewport_cmd(egui::ViewportCommand::Close);
         }
         // Hidden, `ui` is not called: only this goes on, and the runtime on its own threads.
         if let Some(pause) = ctx.input(|input| ui::hidden_pause(input.viewport())) {

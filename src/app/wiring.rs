@@ -10,13 +10,15 @@ use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::takeoff::Takeoff;
 use crate::app::world::World;
-use crate::arm::{self, Arm, Calibration};
+use crate::arm::{self, Arm, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
-use crate::runtime::{Connector, FaultKind, Knobs, PolicyLoader, Runtime, Setup, ViewBinding};
+use crate::runtime::{
+    Connector, FaultKind, Halted, Knobs, PolicyLoader, Runtime, Setup, ViewBinding,
+};
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
@@ -104,12 +106,14 @@ impl Rig {
         })
     }
 
-    /// Ends the run in order: nobody asks any more, the arm holds, then cameras and pretend world go.
-    pub fn shutdown(mut self) {
+    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go. Returns what
+    /// became of the stop.
+    pub fn shutdown(mut self) -> Halted {
         drop(self.takeoff.take());
-        self.runtime.shutdown();
+        let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
+        halted
     }
 }
 
@@ -159,34 +163,35 @@ fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Con
 }
 
 /// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
+///
+/// # Errors
+/// There is none, or there are several to choose from; the message lists them.
 pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(file) = file {
         return Ok(file.to_owned());
     }
-    let places = Calibration::lerobot_paths(id.unwrap_or("None"));
-    if let Some(found) = places.iter().find(|path| path.is_file()) {
-        return Ok(found.clone());
+    let kept = Calibrations::of_user()
+        .context("this system names no home, where calibrations would be kept")?;
+    follower_file(&kept, id)
+}
+
+fn follower_file(kept: &Calibrations, id: Option<&str>) -> anyhow::Result<PathBuf> {
+    if let Some(id) = id {
+        let places = kept.paths(Role::Follower, id);
+        return kept
+            .find(Role::Follower, id)
+            .ok_or_else(|| anyhow!("no calibration of that id: looked for {}", joined(&places)));
     }
-    let folders: Vec<&Path> = places.iter().filter_map(|path| path.parent()).collect();
-    if id.is_some() {
-        let tried: Vec<_> = places
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        bail!(
-            "no calibration of that id: looked for {}",
-            tried.join(" and ")
-        );
-    }
-    match calibrations_in(&folders).as_slice() {
-        [only] => Ok(only.clone()),
+    let mut followers = kept.list();
+    followers.retain(|arm| arm.role == Role::Follower);
+    match followers.as_slice() {
+        [only] => Ok(only.path.clone()),
         [] => Err(anyhow!(
-            "no calibration in {}. Calibrate the arm with LeRobot, or name its file with --calibration FILE",
-            joined(&folders)
+            "no calibration in {}. Calibrate the arm with `smolpilot calibrate` or with LeRobot, or name its file with --calibration FILE",
+            joined(&kept.folders(Role::Follower))
         )),
         several => {
-            let ids: Vec<_> = several.iter().filter_map(|path| path.file_stem()).collect();
-            let ids: Vec<_> = ids.iter().map(|id| id.to_string_lossy()).collect();
+            let ids: Vec<_> = several.iter().map(|arm| arm.id.as_str()).collect();
             bail!(
                 "several arms were calibrated here; choose one with --id: {}",
                 ids.join(", ")
@@ -195,30 +200,10 @@ pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result
     }
 }
 
-/// Every calibration in these folders, each id once.
-fn calibrations_in(folders: &[&Path]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for folder in folders {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> = entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-            .collect();
-        files.sort();
-        files.retain(|file| {
-            !found
-                .iter()
-                .any(|known| known.file_name() == file.file_name())
-        });
-        found.extend(files);
-    }
-    found
-}
-
-fn joined(folders: &[&Path]) -> String {
-    let names: Vec<_> = folders
+fn joined(paths: &[PathBuf]) -> String {
+    let names: Vec<_> = paths
         .iter()
-        .map(|folder| folder.display().to_string())
+        .map(|path| path.display().to_string())
         .collect();
     names.join(" or ")
 }
@@ -247,24 +232,23 @@ mod tests {
 
     #[test]
     fn the_only_calibration_is_found_and_several_are_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (new, old) = (
-            folder.path().join("so_follower"),
-            folder.path().join("so101_follower"),
-        );
-        std::fs::create_dir(&old).unwrap();
-        let folders = [new.as_path(), old.as_path()];
-        assert!(calibrations_in(&folders).is_empty());
-        std::fs::write(old.join("blue.json"), "{}").unwrap();
-        std::fs::write(old.join("notes.txt"), "").unwrap();
-        assert_eq!(calibrations_in(&folders), [old.join("blue.json")]);
-        std::fs::create_dir(&new).unwrap();
-        std::fs::write(new.join("blue.json"), "{}").unwrap();
-        std::fs::write(new.join("red.json"), "{}").unwrap();
-        assert_eq!(
-            calibrations_in(&folders),
-            [new.join("blue.json"), new.join("red.json")]
-        );
+        let place = tempfile::tempdir().unwrap();
+        let kept = Calibrations::below(place.path());
+        let none = follower_file(&kept, None).unwrap_err().to_string();
+        assert!(none.contains("smolpilot calibrate"), "{none}");
+        let keep = |role, id| {
+            let staged = kept.stage(role, id, &Calibration::simulated()).unwrap();
+            staged.commit().unwrap()[0].clone()
+        };
+        keep(Role::Leader, "amber");
+        let blue = keep(Role::Follower, "blue");
+        assert_eq!(follower_file(&kept, None).unwrap(), blue);
+        let red = keep(Role::Follower, "red");
+        let several = follower_file(&kept, None).unwrap_err().to_string();
+        assert!(several.contains("blue, red"), "{several}");
+        assert_eq!(follower_file(&kept, Some("red")).unwrap(), red);
+        let absent = follower_file(&kept, Some("amber")).unwrap_err().to_string();
+        assert!(absent.contains("so101_follower"), "{absent}");
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub enum ErrorKind {
     Open(String),
     #[error("the adapter is gone ({0})")]
     Disconnected(String),
+    #[error("the watchdog has stopped the arm and has the line")]
+    LineTaken,
     #[error("no servo answers")]
     NoResponse,
     #[error("{} does not answer", list(.0))]
@@ -148,6 +150,9 @@ impl ErrorKind {
             Self::Open(_) => "Check that it is a serial port and that the adapter is plugged in",
             Self::Disconnected(_) => {
                 "The servos hold their last goal by themselves. Plug the USB cable in, connect again, and switch torque on anew"
+            }
+            Self::LineTaken => {
+                "The control loop stood still; the line comes back with its next tick. Look at the arm, then resume"
             }
             Self::NoResponse => {
                 "Check the arm's power supply and the cable from the adapter to the first servo, then connect again"

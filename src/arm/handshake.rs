@@ -12,7 +12,7 @@ const MODEL: i32 = 777;
 /// Phase: `GoalVelocity` counts single steps a second, not fifties.
 const PHASE_FINE_SPEED: i32 = 1 << 2;
 /// Phase: positions run on beyond one turn.
-const PHASE_MULTI_TURN: i32 = 1 << 4;
+pub(super) const PHASE_MULTI_TURN: i32 = 1 << 4;
 /// Counts by which a joint may stand outside its recorded range (2°): hard stops give a little.
 const RANGE_SLACK: i32 = 23;
 
@@ -26,6 +26,8 @@ pub(super) struct RollCall {
 impl Arm {
     /// The whole handshake.
     pub(super) fn meet(&mut self) -> Result<(), Error> {
+        // How fast this adapter is, the handshake finds out.
+        self.bus.reply_time().be_patient();
         let first = self.servos[0].motor.id;
         if self
             .bus
@@ -34,7 +36,9 @@ impl Arm {
         {
             return Err(self.error(ErrorKind::Echo));
         }
-        self.inspect()
+        self.inspect()?;
+        self.bus.reply_time().settle();
+        Ok(())
     }
 
     /// Looks at every servo without changing anything.

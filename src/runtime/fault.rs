@@ -31,6 +31,10 @@ pub enum FaultKind {
     PolicyLoad,
     /// The policy's actions do not fit this arm or are not numbers.
     BadAction,
+    /// The control loop stood still, and the watchdog stopped the arm.
+    LoopStalled,
+    /// The control loop has ended by a crash; the arm was frozen.
+    LoopDied,
     /// The control loop could not keep its rate.
     LateTicks,
     /// No g keeps the plan fresh: the latency is more than half a chunk.

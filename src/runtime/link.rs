@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use crate::arm::{self, Arm, ErrorKind, TorqueStep};
 use crate::joint::JointVec;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+use crate::runtime::watchdog::Watchdog;
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
@@ -33,6 +34,9 @@ pub struct Link {
     pause: Duration,
     ask: Sender<()>,
     answers: Receiver<Result<Arm, arm::Error>>,
+    watchdog: Watchdog,
+    /// Attempts to connect are waited for, by a loop that is driven by hand: on a virtual clock nobody may wait beside it.
+    pub waits: bool,
 }
 
 impl Link {
@@ -40,7 +44,7 @@ impl Link {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(connector: Option<Connector>) -> io::Result<Self> {
+    pub fn start(connector: Option<Connector>, watchdog: Watchdog) -> io::Result<Self> {
         let (ask, asked) = bounded::<()>(1);
         let (answer, answers) = bounded(1);
         let mut link = Self {
@@ -49,6 +53,8 @@ impl Link {
             pause: FIRST_PAUSE,
             ask,
             answers,
+            watchdog,
+            waits: false,
         };
         if let Some(mut connector) = connector {
             // Ends when the link is dropped, or after the attempt that is under way then.
@@ -72,6 +78,10 @@ impl Link {
             State::Connecting => self.hear(now),
             State::Waiting { until, .. } if *until <= now => self.connect(),
             _ => {}
+        }
+        if self.waits && matches!(self.state, State::Connecting) {
+            let answer = self.answers.recv();
+            self.take(answer.map_err(|_| TryRecvError::Disconnected), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,
@@ -124,6 +134,7 @@ impl Link {
 
     /// Lets the arm go; its servos keep holding. Only a new handshake brings it back.
     fn lose(&mut self, now: Duration) {
+        self.watchdog.dismiss();
         let why = ArmFailure {
             what: "the arm no longer answers".to_owned(),
             remedy: "Check its cable and its supply. It is connected again by itself; then switch the torque on."
@@ -142,8 +153,16 @@ impl Link {
     }
 
     fn hear(&mut self, now: Duration) {
-        match self.answers.try_recv() {
-            Ok(Ok(arm)) => {
+        let answer = self.answers.try_recv();
+        self.take(answer, now);
+    }
+
+    fn take(&mut self, answer: Result<Result<Arm, arm::Error>, TryRecvError>, now: Duration) {
+        match answer {
+            Ok(Ok(mut arm)) => {
+                if let Some(brake) = arm.take_brake() {
+                    self.watchdog.guard(brake);
+                }
                 self.lost = None;
                 self.pause = FIRST_PAUSE;
                 self.state = State::Up(Box::new(arm));

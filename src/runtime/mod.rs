@@ -1,5 +1,6 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
+mod arm_source;
 mod binding;
 mod bound;
 mod cameras;
@@ -10,6 +11,7 @@ mod drive;
 mod estop;
 mod fault;
 mod fault_book;
+mod halt;
 mod history;
 mod knobs;
 mod latency;
@@ -23,8 +25,11 @@ mod request;
 mod running;
 mod settings;
 mod snapshot;
+mod stepped;
 mod supervisor;
+mod watchdog;
 
+pub use arm_source::{ArmSource, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
@@ -33,6 +38,7 @@ pub use drive::{
 };
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
+pub use halt::{Halt, Halted};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
@@ -43,4 +49,5 @@ pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
 };
+pub use stepped::Stepped;
 pub use supervisor::Patience;

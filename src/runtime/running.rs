@@ -11,13 +11,15 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::policy::LoadRequest;
-use crate::runtime::control_thread::{ControlThread, ResetScene, spawn};
+use crate::runtime::control_thread::{Answers, ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
 use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::{Connector, Link};
+use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
-use crate::runtime::{Command, EStop, FaultKind, Knobs, Snapshot, ViewBinding};
+use crate::runtime::watchdog::{Watch, Watchdog};
+use crate::runtime::{Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, ViewBinding};
 use crate::scene::Props;
 
 /// Commands that may wait for the next tick.
@@ -25,6 +27,9 @@ const COMMANDS: usize = 256;
 
 /// How long closing waits for room in the command channel; the control thread makes room every tick.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long closing waits for the loop and the policy behind it; whatever hangs longer hangs in a driver.
+const END_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often [`Runtime::wait_for`] looks.
 const LOOK: Duration = Duration::from_millis(2);
@@ -80,7 +85,63 @@ impl Setup {
     }
 }
 
-/// A running control loop. Dropping it ends the loop; the arm goes on holding.
+/// A loop that is ready to be run, and the ways into it.
+pub(super) struct Assembly {
+    pub control: ControlThread,
+    pub commands: Sender<Command>,
+}
+
+/// Puts the loop together.
+///
+/// # Errors
+/// The system gives no thread to connect the arm with.
+pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
+    let mut control = Control::new(Config {
+        arm: setup.arm,
+        knobs: setup.knobs,
+        task: setup.task,
+        policy: setup.policy,
+        views: setup.views,
+        patience: setup.patience,
+        seed: setup.seed,
+    });
+    for (kind, what, remedy) in setup.faults {
+        control.report(kind, what, remedy);
+    }
+    let (commands, received) = bounded(COMMANDS);
+    let seat = PolicySeat {
+        loader: setup.loader,
+        clock: setup.clock.clone(),
+        cameras: setup.feeds.len(),
+    };
+    let leader = setup
+        .leader
+        .map(|leader| LeaderSeat::start(leader, setup.clock.clone()))
+        .transpose()?;
+    let watchdog = Watchdog::default();
+    let control = ControlThread {
+        pacer: Pacer::new(setup.clock.now()),
+        clock: setup.clock,
+        control,
+        link: Link::start(setup.connector, watchdog.clone())?,
+        leader,
+        commands: received,
+        estop: EStop::default(),
+        feeds: setup.feeds,
+        props: setup.props,
+        snapshot: Latest::new(),
+        reset_scene: setup.reset_scene,
+        seat,
+        policy: None,
+        answers,
+        watchdog,
+        heard: 0,
+        pending: vec![],
+    };
+    Ok(Assembly { control, commands })
+}
+
+/// A running control loop. Dropping it stops the arm and ends the loop; the arm goes on holding.
 pub struct Runtime {
     /// What the operator asks for, applied at the start of the next tick.
     pub commands: Sender<Command>,
@@ -89,6 +150,7 @@ pub struct Runtime {
     /// Stops the arm past all queues.
     pub estop: EStop,
     thread: Option<JoinHandle<()>>,
+    watch: Option<Watch>,
 }
 
 impl Runtime {
@@ -97,50 +159,25 @@ impl Runtime {
     /// # Errors
     /// The system gives no thread.
     pub fn start(setup: Setup) -> io::Result<Self> {
-        let mut control = Control::new(Config {
-            arm: setup.arm,
-            knobs: setup.knobs,
-            task: setup.task,
-            policy: setup.policy,
-            views: setup.views,
-            patience: setup.patience,
-            seed: setup.seed,
-        });
-        for (kind, what, remedy) in setup.faults {
-            control.report(kind, what, remedy);
-        }
-        let (commands, received) = bounded(COMMANDS);
-        let (snapshot, estop) = (Latest::new(), EStop::default());
-        let seat = PolicySeat {
-            loader: setup.loader,
-            clock: setup.clock.clone(),
-            cameras: setup.feeds.len(),
-        };
-        let leader = setup
-            .leader
-            .map(|leader| LeaderSeat::start(leader, setup.clock.clone()));
-        let thread = spawn(ControlThread {
-            clock: setup.clock,
-            control,
-            link: Link::start(setup.connector)?,
-            leader: leader.transpose()?,
-            commands: received,
-            estop: estop.clone(),
-            feeds: setup.feeds,
-            props: setup.props,
-            snapshot: snapshot.clone(),
-            reset_scene: setup.reset_scene,
-            seat,
-            policy: None,
-            heard: 0,
-            pending: vec![],
-        })?;
+        let Assembly { control, commands } = assemble(setup, Answers::AsTheyCome)?;
+        let (snapshot, estop) = (control.snapshot.clone(), control.estop.clone());
+        let watch = Watch::start(
+            control.watchdog.clone(),
+            control.clock.clone(),
+            snapshot.clone(),
+        )?;
         Ok(Self {
             commands,
             snapshot,
             estop,
-            thread: Some(thread),
+            thread: Some(spawn(control)?),
+            watch: Some(watch),
         })
+    }
+
+    /// A way to stop the arm from elsewhere.
+    pub fn halt(&self) -> Halt {
+        Halt::new(self.estop.clone(), self.snapshot.clone())
     }
 
     /// Whether the loop still ticks. When it does not, the servos hold the last goal.
@@ -170,9 +207,11 @@ impl Runtime {
         }
     }
 
-    /// Ends the loop and waits for it: the arm holds, the threads end.
-    pub fn shutdown(mut self) {
+    /// Stops the arm, ends the loop and waits for it: the arm holds, the threads end.
+    /// Returns whether the servos have confirmed it.
+    pub fn shutdown(mut self) -> Halted {
         self.close();
+        Halted::at_end(&self.snapshot.get().unwrap_or_default())
     }
 
     fn close(&mut self) {
@@ -180,11 +219,19 @@ impl Runtime {
             return;
         };
         let told = self.commands.send_timeout(Command::Shutdown, CLOSE_LIMIT);
-        if told.is_err() && !thread.is_finished() {
-            log::error!("the control thread takes no commands and is left behind");
+        let end = Instant::now() + END_LIMIT;
+        while told.is_ok() && !thread.is_finished() && Instant::now() < end {
+            thread::sleep(LOOK);
+        }
+        if !thread.is_finished() {
+            log::error!("the control thread hangs and is left behind");
+            if let Some(watch) = self.watch.take() {
+                watch.leave();
+            }
         } else if thread.join().is_err() {
             log::error!("the control thread had panicked");
         }
+        self.watch = None;
     }
 }
 

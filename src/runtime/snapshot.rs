@@ -259,6 +259,10 @@ pub struct Snapshot {
     pub late_ticks: u64,
     /// 99th percentile of the time that a tick works, since the start.
     pub tick_p99: Duration,
+    /// 99th percentile of how long after its deadline a tick begins, since the start.
+    pub jitter_p99: Duration,
+    /// 99th percentile of the time that the bus takes in a tick, since the start.
+    pub bus_p99: Duration,
     /// Pose read from the servos, robot units.
     pub measured: JointVec,
     /// Pose last sent, robot units.

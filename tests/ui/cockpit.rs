@@ -47,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         snapshots,
         commands,
         stop: Box::new(|| {}),
+        is_over: Box::new(|| false),
         preferences: Preferences {
             theme,
             scale,

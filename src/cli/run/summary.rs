@@ -16,6 +16,10 @@ pub struct Summary {
     pub late_ticks: u64,
     /// 99th percentile of the time that a tick works, milliseconds.
     pub tick_p99_ms: f64,
+    /// 99th percentile of how long after its deadline a tick begins, milliseconds.
+    pub jitter_p99_ms: f64,
+    /// 99th percentile of the time that the bus takes in a tick, milliseconds.
+    pub bus_p99_ms: f64,
     /// Chunks that arrived and were merged.
     pub chunks: u64,
     /// Ticks in which the policy drove and the queue was empty.
@@ -79,6 +83,8 @@ impl Summary {
             ticks: snapshot.tick.since(first.tick),
             late_ticks: snapshot.late_ticks.saturating_sub(first.late_ticks),
             tick_p99_ms: ms(snapshot.tick_p99),
+            jitter_p99_ms: ms(snapshot.jitter_p99),
+            bus_p99_ms: ms(snapshot.bus_p99),
             chunks: snapshot.chunks.saturating_sub(first.chunks),
             starved_ticks: snapshot.starved_ticks.saturating_sub(first.starved_ticks),
             faults: snapshot.faults.iter().map(FaultLine::from).collect(),
@@ -105,6 +111,11 @@ impl Summary {
             out,
             "ticks          {} ({} late, 99 % work less than {:.1} ms, {:.1} Hz)",
             self.ticks, self.late_ticks, self.tick_p99_ms, self.rate_hz
+        )?;
+        writeln!(
+            out,
+            "loop           99 % begin less than {:.2} ms late, the bus takes less than {:.1} ms",
+            self.jitter_p99_ms, self.bus_p99_ms
         )?;
         writeln!(
             out,
@@ -182,7 +193,9 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::PolicyHung
         | FaultKind::PolicyDied
         | FaultKind::PolicyLoad
-        | FaultKind::BadAction => true,
+        | FaultKind::BadAction
+        | FaultKind::LoopStalled
+        | FaultKind::LoopDied => true,
         FaultKind::BusRetry
         | FaultKind::LeaderLost
         | FaultKind::LateTicks

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
-use crate::runtime::core::{BUTTON, Control, Outputs, Wanted};
+use crate::runtime::core::{BUTTON, CLOSING_LIMIT, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
+use crate::runtime::watchdog::{self, Trip};
 use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped, WHOLE_CHUNK};
 
 /// Chunk size assumed for the range of the knobs while no policy is loaded.
@@ -72,13 +73,8 @@ impl Control {
                 outputs.reset_scene = true;
             }
             Command::Shutdown => {
-                self.enter(Mode::Hold);
-                self.arm.wants = Wanted::Nothing;
-                if self.arm.change.is_some() {
-                    // An arm on its way down would stay as weak as it is now.
-                    self.stop("the end of the program");
-                }
-                outputs.shutdown = true;
+                self.stop("the end of the program");
+                self.closing.get_or_insert(self.now + CLOSING_LIMIT);
             }
         }
     }
@@ -147,6 +143,27 @@ impl Control {
         }
     }
 
+    /// The loop stood still, and the arm was frozen behind its back: what it had in mind is dropped.
+    pub(super) fn stalled(&mut self, trip: &Trip) {
+        self.stop(watchdog::NAME);
+        let words = watchdog::stall_words();
+        log::error!(
+            "the control loop runs again after {:?}",
+            self.now.saturating_sub(trip.at)
+        );
+        self.faults
+            .raise(self.now, FaultKind::LoopStalled, "", words);
+    }
+
+    /// Whether the program may end: the arm was read back to stand still, is not there, or does not confirm it for too
+    /// long.
+    pub(super) fn has_closed(&self) -> bool {
+        let stands = self.stopped.as_ref().is_none_or(|stop| stop.acknowledged);
+        let reached = matches!(self.arm.connection, Connection::Connected { .. });
+        self.closing
+            .is_some_and(|until| stands || !reached || self.now >= until)
+    }
+
     /// Releases the latch. A stop is released only after the arm confirmed it (or is not there), and never in the tick
     /// that made it: a release that was already on its way must not undo a stop that came after it.
     fn resume(&mut self) {
@@ -157,6 +174,7 @@ impl Control {
         if released.is_some() {
             self.approach.begin();
             self.sample.changed = true;
+            self.faults.clear(FaultKind::LoopStalled);
         }
     }
 

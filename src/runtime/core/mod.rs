@@ -45,14 +45,18 @@ use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
+use crate::runtime::watchdog::Trip;
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode, Sample,
-    Snapshot, Stopped, ViewBinding,
+    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode, PolicyStatus,
+    Sample, Snapshot, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
 /// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
 pub const LOST_AFTER: u32 = 3;
+
+/// How long the end of the program waits for the stop to be confirmed.
+const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 
 /// Who has stopped the arm when the emergency stop was pressed.
 const BUTTON: &str = "the operator";
@@ -128,8 +132,10 @@ pub struct ArmAlarm {
 pub struct Pace {
     /// Periods that were missed since the start.
     pub late_ticks: u64,
-    /// 99th percentile of the time that a tick works.
+    /// 99th percentiles of the time that a tick works, of how late it begins, and of what the bus takes of it.
     pub tick_p99: Duration,
+    pub jitter_p99: Duration,
+    pub bus_p99: Duration,
 }
 
 /// Everything that came in since the last tick.
@@ -138,6 +144,8 @@ pub struct Inputs {
     pub now: Duration,
     /// How often the emergency stop has been pressed.
     pub estop_presses: u64,
+    /// The watchdog has frozen the arm because this tick was overdue.
+    pub tripped: Option<Trip>,
     pub commands: Vec<Command>,
     pub arm: ArmInput,
     pub leader: Option<LeaderView>,
@@ -254,6 +262,8 @@ pub struct Control {
     presses: u64,
     /// The tick of the last stop, latched or repeated.
     stop_tick: Tick,
+    /// The program closes: when it no longer waits for the stop to be confirmed.
+    closing: Option<Duration>,
     generation: u64,
     /// As the operator set them, and as they apply to the loaded policy.
     wanted: Knobs,
@@ -344,6 +354,18 @@ impl Control {
         }
     }
 
+    /// Whether goals are being sent, so that a loop that stands still is a hazard.
+    pub fn drives(&self) -> bool {
+        self.arm.armed
+    }
+
+    /// Since when the policy owes an answer: from a request, or from the start while it is loaded.
+    pub fn awaits_policy_since(&self) -> Option<Duration> {
+        let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
+        let asked = self.supervisor.in_flight().map(|request| request.at);
+        asked.or(loading.then_some(Duration::ZERO))
+    }
+
     /// The pose that was sent last, or the measured one while the arm is limp.
     pub fn commanded(&self) -> JointVec {
         self.arm.commanded
@@ -372,6 +394,9 @@ impl Control {
             // Nobody knows which came first, a press or what was asked for in the same tick: the press wins.
             self.stop(BUTTON);
         }
+        if let Some(trip) = inputs.tripped {
+            self.stalled(&trip);
+        }
         self.sense(inputs.arm);
         self.watch_lead();
         for report in inputs.policy {
@@ -382,6 +407,7 @@ impl Control {
         outputs.request = self.ask().map(Box::new);
         outputs.arm = self.order();
         self.ordered = outputs.arm;
+        outputs.shutdown = self.has_closed();
         outputs
     }
 

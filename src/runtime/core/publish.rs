@@ -58,6 +58,8 @@ impl Control {
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,
+            jitter_p99: self.pace.jitter_p99,
+            bus_p99: self.pace.bus_p99,
             measured: self.arm.measured,
             commanded: self.arm.commanded,
             jog: self.jog.goal,

@@ -171,8 +171,14 @@ impl Control {
         } else {
             self.arm.gone = failure.gone && self.ordered != ArmOrder::Disconnect;
             let kind = FaultKind::BusLost;
+            let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            self.enter(Mode::Hold);
+            if gone || !self.arm.armed {
+                self.enter(Mode::Hold);
+            } else if self.stopped.is_none() {
+                // The joints that still hear are not to go on to where they were sent.
+                self.stop(&what);
+            }
         }
     }
 

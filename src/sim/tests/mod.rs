@@ -5,6 +5,7 @@ mod driver;
 mod handshake;
 mod line;
 mod torque;
+mod workbench;
 
 use std::time::Duration;
 
