@@ -4,6 +4,8 @@
 mod driver;
 mod handshake;
 mod line;
+mod script;
+mod servos;
 mod torque;
 mod workbench;
 
