@@ -2,10 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::ending;
+use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
@@ -42,18 +44,23 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .transpose()
         .context("cannot keep the settings")?;
     let estop = rig.runtime.estop.clone();
+    let stop: Arc<dyn Fn() + Send + Sync> = Arc::new(move || estop.press());
+    let gamepad = Gamepad::start(rig.runtime.commands.clone(), Arc::clone(&stop))
+        .context("cannot look for gamepads")?;
     let setup = WindowSetup {
         snapshots: rig.runtime.snapshot.clone(),
         commands: rig.runtime.commands.clone(),
-        stop: Box::new(move || estop.press()),
+        stop,
         is_over: Box::new(ending::interrupted),
         preferences,
         save: Box::new(move |chosen| shown.set(chosen.clone())),
         log: log::lines(),
+        pad: gamepad.status(),
     };
     // A window that crashes takes nothing along: the arm is stopped and the settings are kept all the same.
     let closed = catch_unwind(AssertUnwindSafe(|| window::run(setup)));
     drop(keeper);
+    drop(gamepad);
     let halted = rig.shutdown();
     closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
     if halted == Halted::Unconfirmed {
@@ -115,6 +122,7 @@ mod tests {
             policy: LoadRequest::default(),
             device: DeviceChoice::Flex,
             arm: ArmChoice::Simulated,
+            leader: None,
             cameras: vec![],
             views: vec![],
             task: String::new(),

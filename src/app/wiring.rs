@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::takeoff::Takeoff;
-use crate::app::world::World;
+use crate::app::world::{self, World};
 use crate::arm::{self, Arm, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
@@ -17,11 +17,15 @@ use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
 use crate::runtime::{
-    Connector, FaultKind, Halted, Knobs, PolicyLoader, Runtime, Setup, ViewBinding,
+    Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime, Setup, ViewBinding,
 };
+use crate::sim::SimArm;
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
+
+/// The name of the pretend arm.
+const SIMULATED: &str = "simulated rig";
 
 /// What to put together.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub struct RigOptions {
     pub policy: LoadRequest,
     pub device: DeviceChoice,
     pub arm: ArmChoice,
+    /// The arm in a person's hand, if there is one.
+    pub leader: Option<ArmChoice>,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
     pub cameras: Vec<camera::Spec>,
     /// Which camera feeds which view; the view may be named by the last part of its key.
@@ -46,12 +52,10 @@ pub struct RigOptions {
 /// Which arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArmChoice {
+    /// The pretend one; a pretend leader has a hand that waves it.
     Simulated,
-    /// A real follower.
-    Follower {
-        port: String,
-        calibration: PathBuf,
-    },
+    /// A real one.
+    Port { port: String, calibration: PathBuf },
 }
 
 /// A running rig. Dropping it ends the run; a real arm goes on holding.
@@ -78,12 +82,13 @@ impl Rig {
                 simulated(&mut setup, &world);
                 Some(world)
             }
-            ArmChoice::Follower { port, calibration } => {
+            ArmChoice::Port { port, calibration } => {
                 setup.arm.clone_from(port);
-                setup.connector = Some(follower(port, calibration, &clock)?);
+                setup.connector = Some(behind_port(port, calibration, &clock)?);
                 None
             }
         };
+        setup.leader = leader(options.leader.as_ref(), &clock)?;
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
         setup.policy = Some(options.policy);
@@ -117,8 +122,45 @@ impl Rig {
     }
 }
 
+/// Two arms and nothing else: no cameras, no table, no policy.
+///
+/// # Errors
+/// A calibration cannot be read.
+pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Setup> {
+    let nobody: PolicyLoader = Arc::new(|_, _| {
+        Err(Refusal {
+            why: "nothing but the two arms is here".to_owned(),
+            stats: Vec::new(),
+        })
+    });
+    let mut setup = Setup::new(clock.clone(), nobody);
+    match arm {
+        ArmChoice::Simulated => {
+            SIMULATED.clone_into(&mut setup.arm);
+            setup.connector = Some(world::connector(SimArm::new(clock.clone())));
+        }
+        ArmChoice::Port { port, calibration } => {
+            setup.arm.clone_from(port);
+            setup.connector = Some(behind_port(port, calibration, clock)?);
+        }
+    }
+    setup.leader = leader(Some(by), clock)?;
+    Ok(setup)
+}
+
+fn leader(choice: Option<&ArmChoice>, clock: &Clock) -> anyhow::Result<Option<LeaderSetup>> {
+    Ok(match choice {
+        None => None,
+        Some(ArmChoice::Simulated) => Some(world::waving_leader(clock.clone())),
+        Some(ArmChoice::Port { port, calibration }) => Some(LeaderSetup {
+            name: port.clone(),
+            connector: behind_port(port, calibration, clock)?,
+        }),
+    })
+}
+
 fn simulated(setup: &mut Setup, world: &World) {
-    "simulated rig".clone_into(&mut setup.arm);
+    SIMULATED.clone_into(&mut setup.arm);
     setup.connector = Some(world.connector());
     setup.feeds = world.feeds();
     setup.props = world.props();
@@ -150,7 +192,7 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
     })
 }
 
-fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
+fn behind_port(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
     let calibration = Calibration::read(calibration)?;
     let (port, clock) = (port.to_owned(), clock.clone());
     Ok(Box::new(move || {
@@ -162,38 +204,47 @@ fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Con
     }))
 }
 
-/// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
+/// The calibration file of an arm: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
 ///
 /// # Errors
 /// There is none, or there are several to choose from; the message lists them.
-pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result<PathBuf> {
+pub fn calibration_file(
+    role: Role,
+    file: Option<&Path>,
+    id: Option<&str>,
+) -> anyhow::Result<PathBuf> {
     if let Some(file) = file {
         return Ok(file.to_owned());
     }
     let kept = Calibrations::of_user()
         .context("this system names no home, where calibrations would be kept")?;
-    follower_file(&kept, id)
+    kept_file(&kept, role, id)
 }
 
-fn follower_file(kept: &Calibrations, id: Option<&str>) -> anyhow::Result<PathBuf> {
+fn kept_file(kept: &Calibrations, role: Role, id: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(id) = id {
-        let places = kept.paths(Role::Follower, id);
+        let places = kept.paths(role, id);
         return kept
-            .find(Role::Follower, id)
+            .find(role, id)
             .ok_or_else(|| anyhow!("no calibration of that id: looked for {}", joined(&places)));
     }
-    let mut followers = kept.list();
-    followers.retain(|arm| arm.role == Role::Follower);
-    match followers.as_slice() {
+    let option = match role {
+        Role::Follower => "--",
+        Role::Leader => "--leader-",
+    };
+    let mut arms = kept.list();
+    arms.retain(|arm| arm.role == role);
+    match arms.as_slice() {
         [only] => Ok(only.path.clone()),
         [] => Err(anyhow!(
-            "no calibration in {}. Calibrate the arm with `smolpilot calibrate` or with LeRobot, or name its file with --calibration FILE",
-            joined(&kept.folders(Role::Follower))
+            "no calibration in {}. Calibrate the {role} with `smolpilot calibrate` or with LeRobot, or name its file with \
+             {option}calibration FILE",
+            joined(&kept.folders(role))
         )),
         several => {
             let ids: Vec<_> = several.iter().map(|arm| arm.id.as_str()).collect();
             bail!(
-                "several arms were calibrated here; choose one with --id: {}",
+                "several {role}s were calibrated here; choose one with {option}id: {}",
                 ids.join(", ")
             )
         }
@@ -234,7 +285,9 @@ mod tests {
     fn the_only_calibration_is_found_and_several_are_listed() {
         let place = tempfile::tempdir().unwrap();
         let kept = Calibrations::below(place.path());
-        let none = follower_file(&kept, None).unwrap_err().to_string();
+        let none = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
         assert!(none.contains("smolpilot calibrate"), "{none}");
         let keep = |role, id| {
             let staged = kept.stage(role, id, &Calibration::simulated()).unwrap();
@@ -242,19 +295,26 @@ mod tests {
         };
         keep(Role::Leader, "amber");
         let blue = keep(Role::Follower, "blue");
-        assert_eq!(follower_file(&kept, None).unwrap(), blue);
+        assert_eq!(kept_file(&kept, Role::Follower, None).unwrap(), blue);
         let red = keep(Role::Follower, "red");
-        let several = follower_file(&kept, None).unwrap_err().to_string();
+        let several = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
         assert!(several.contains("blue, red"), "{several}");
-        assert_eq!(follower_file(&kept, Some("red")).unwrap(), red);
-        let absent = follower_file(&kept, Some("amber")).unwrap_err().to_string();
+        assert_eq!(kept_file(&kept, Role::Follower, Some("red")).unwrap(), red);
+        let absent = kept_file(&kept, Role::Follower, Some("amber"))
+            .unwrap_err()
+            .to_string();
         assert!(absent.contains("so101_follower"), "{absent}");
     }
 
     #[test]
     fn a_named_file_is_taken_as_it_is() {
         let file = Path::new("/somewhere/arm.json");
-        assert_eq!(calibration_file(Some(file), None).unwrap(), file);
+        assert_eq!(
+            calibration_file(Role::Follower, Some(file), None).unwrap(),
+            file
+        );
     }
 
     #[test]

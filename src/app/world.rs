@@ -11,9 +11,9 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::joint::JointVec;
 use crate::latest::Latest;
-use crate::runtime::{Connector, ResetScene};
+use crate::runtime::{Connector, LeaderSetup, ResetScene};
 use crate::scene::Props;
-use crate::sim::{CameraSettings, SimArm, SimCameras, Table};
+use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Table};
 
 /// How often the table follows the arm.
 const PERIOD: Duration = Duration::from_millis(16);
@@ -80,14 +80,7 @@ impl World {
 
     /// Connects the real driver to the pretend bus.
     pub fn connector(&self) -> Connector {
-        let arm = self.arm.clone();
-        Box::new(move || {
-            let options = Options {
-                clock: arm.clock().clone(),
-                ..Options::default()
-            };
-            Arm::connect(arm.port(), arm.calibration(), options)
-        })
+        connector(self.arm.clone())
     }
 
     /// Puts the cubes back.
@@ -98,6 +91,27 @@ impl World {
             Ok(()) | Err(TrySendError::Full(_)) => {}
             Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
         }))
+    }
+}
+
+/// Connects the real driver to a pretend arm.
+pub fn connector(arm: SimArm) -> Connector {
+    Box::new(move || {
+        let options = Options {
+            clock: arm.clock().clone(),
+            ..Options::default()
+        };
+        Arm::connect(arm.port(), arm.calibration(), options)
+    })
+}
+
+/// A pretend leader with a hand that moves it to and fro, so that teleoperation is seen without hardware.
+pub fn waving_leader(clock: Clock) -> LeaderSetup {
+    let leader = SimArm::leader(clock);
+    leader.hand(Gesture::Wave);
+    LeaderSetup {
+        name: "simulated leader".to_owned(),
+        connector: connector(leader),
     }
 }
 

@@ -46,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     run(WindowSetup {
         snapshots,
         commands,
-        stop: Box::new(|| {}),
+        stop: std::sync::Arc::new(|| {}),
         is_over: Box::new(|| false),
         preferences: Preferences {
             theme,
@@ -55,6 +55,7 @@ fn main() -> anyhow::Result<()> {
         },
         save: Box::new(|_| {}),
         log: None,
+        pad: Latest::new(),
     })
 }
 

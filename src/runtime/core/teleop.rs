@@ -120,9 +120,7 @@ mod tests {
     use crate::runtime::core::bench::{Bench, Temper, assert_still, flying};
     use crate::runtime::{Command, Knobs};
 
-    fn ms(ms: u64) -> Option<Duration> {
-        Some(Duration::from_millis(ms))
-    }
+    const MS: Duration = Duration::from_millis(1);
 
     /// A bench with a leader at `pose`, read a moment ago.
     fn lead(bench: &mut Bench, pose: JointVec) {
@@ -130,14 +128,14 @@ mod tests {
             name: "leader".to_owned(),
             status: LeaderStatus::Live,
             pose: Some(pose),
-            age: ms(8),
+            age: Some(MS * 8),
             ..LeaderView::default()
         });
     }
 
-    fn age(bench: &mut Bench, age: Option<Duration>) {
+    fn age(bench: &mut Bench, age: Duration) {
         if let Some(leader) = &mut bench.leader {
-            leader.age = age;
+            leader.age = Some(age);
         }
     }
 
@@ -180,7 +178,10 @@ mod tests {
             bench.seen.rate_hz
         );
         assert_eq!(bench.seen.knobs.fps, 30.0);
-        assert_eq!(bench.seen.leader.as_ref().map(|it| it.age_p95), ms(8));
+        assert_eq!(
+            bench.seen.leader.as_ref().map(|it| it.age_p95),
+            Some(MS * 8)
+        );
         bench.tick(vec![Command::SetMode(Mode::Hold)]);
         assert_still(&mut bench, 10);
     }
@@ -189,13 +190,13 @@ mod tests {
     fn a_stale_leader_holds_says_so_and_is_approached_anew() {
         let mut bench = led(2.0);
         bench.tick(vec![]);
-        age(&mut bench, ms(101));
+        age(&mut bench, MS * 101);
         lead_moves_unseen(&mut bench);
         assert_still(&mut bench, 20);
         let lost = bench.fault(FaultKind::LeaderLost);
         assert!(lost.is_some_and(|it| it.active && it.what.contains("not been read for 0.1 s")));
         assert_eq!(bench.seen.mode, Mode::Teleop);
-        age(&mut bench, ms(5));
+        age(&mut bench, MS * 5);
         let from = bench.pose;
         bench.run(0.5);
         assert!(bench.seen.approaching.is_some() && bench.pose.max_abs_diff(from) < 10.0);
