@@ -234,7 +234,7 @@ pub struct Snapshot {
     pub now: Duration,
     pub tick: Tick,
     pub mode: Mode,
-    /// Since when, on the runtime's clock.
+    /// Since when it drives, on the runtime's clock; a person who goes from teleoperation to jogging goes on driving.
     pub mode_since: Duration,
     /// Whom a person took over from; the next takeover gives back to them.
     pub interrupted: Option<Mode>,

@@ -220,7 +220,12 @@ impl Soak {
         );
         // A servo that is silent for long is a stop; two at once are one.
         let stops = self.long * 9 / 10..=self.long;
-        assert!(stops.contains(&self.stops), "{} of {}", self.stops, self.long);
+        assert!(
+            stops.contains(&self.stops),
+            "{} of {}",
+            self.stops,
+            self.long
+        );
     }
 }
 

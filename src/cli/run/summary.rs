@@ -164,7 +164,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// What happened and what to do, as two sentences.
-fn sentences(what: &str, remedy: &str) -> String {
+pub fn sentences(what: &str, remedy: &str) -> String {
     format!("{}. {remedy}", what.trim_end_matches('.'))
 }
 

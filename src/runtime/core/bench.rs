@@ -48,9 +48,10 @@ pub struct Bench {
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
-    /// What the arm says of its limits, and that it takes goals but keeps its pose and its last goal.
+    /// What the arm says of its limits.
     pub limits: [JointVec; 2],
-    pub frozen: bool,
+    /// The arm sends this whatever it is told.
+    pub kept_at: Option<JointVec>,
     pub leader: Option<LeaderView>,
     /// Ticks that a change of torque takes, and those still to go.
     pub torque_ticks: u32,
@@ -111,7 +112,7 @@ impl Bench {
             torque: false,
             stuck: None,
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
-            frozen: false,
+            kept_at: None,
             leader: None,
             torque_ticks: 0,
             under_way: None,
@@ -328,8 +329,8 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
-            ArmOrder::Send(_) if self.frozen => Settled::Sent(self.pose),
             ArmOrder::Send(goal) => {
+                let goal = self.kept_at.unwrap_or(goal);
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;
                 if let Some((joint, at)) = held {

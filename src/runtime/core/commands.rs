@@ -119,8 +119,8 @@ impl Control {
     pub(super) fn enter(&mut self, mode: Mode) {
         self.parking = None;
         if mode != self.mode {
-            self.mode = mode;
-            self.teleop.driver_changed(self.now);
+            let before = std::mem::replace(&mut self.mode, mode);
+            self.teleop.driver_changed(before, mode, self.now);
             self.jog.rest_at(self.arm.commanded);
             self.reset();
         }
