@@ -99,8 +99,7 @@ impl ControlThread {
         if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
             reset();
         }
-        let (commanded, period) = (self.control.commanded(), self.control.period());
-        let settled = self.link.obey(outputs.arm, commanded, period, now);
+        let settled = self.link.obey(outputs.arm, self.control.period(), now);
         self.snapshot.set(self.control.settle(settled));
         !outputs.shutdown
     }

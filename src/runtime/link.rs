@@ -8,7 +8,6 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::arm::{self, Arm, ErrorKind, TorqueStep};
-use crate::joint::JointVec;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
@@ -84,22 +83,16 @@ impl Link {
         }
     }
 
-    /// Does what the core ordered; a goal is approached from `commanded` no further than the limits allow in `period`.
-    pub fn obey(
-        &mut self,
-        order: ArmOrder,
-        commanded: JointVec,
-        period: Duration,
-        now: Duration,
-    ) -> Settled {
+    /// Does what the core ordered; a goal is approached no further than the limits allow in `period`.
+    pub fn obey(&mut self, order: ArmOrder, period: Duration, now: Duration) -> Settled {
         let State::Up(arm) = &mut self.state else {
             return Settled::Nothing;
         };
         let settled = match order {
             ArmOrder::Nothing => return Settled::Nothing,
             ArmOrder::Send(goal) => {
-                let step = arm.limits().step(commanded, goal, period.as_secs_f32());
-                arm.send_action(step).map(Settled::Sent)
+                arm.set_period(period);
+                arm.send_action(goal).map(Settled::Sent)
             }
             ArmOrder::Freeze => arm.hold().map(|held| Settled::Frozen {
                 pose: held.pose,

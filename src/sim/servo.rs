@@ -5,7 +5,7 @@
 
 mod motor;
 
-use crate::arm::register::{Area, Encoded, RAM_START, Register};
+use crate::arm::register::{Area, Encoded, FACTORY_START, RAM_START, Register};
 use crate::arm::{COUNTS_PER_TURN, MotorCalibration};
 
 /// Counts of a turn.
@@ -103,7 +103,7 @@ impl SimServo {
 
     /// RAM as after power-up: torque off, goal 0, torque limit from the EEPROM. The horn stays where it is.
     pub fn power_up(&mut self) {
-        self.registers[usize::from(RAM_START)..].fill(0);
+        self.registers[usize::from(RAM_START)..usize::from(FACTORY_START)].fill(0);
         self.set(Register::TorqueLimit, self.get(Register::MaxTorqueLimit));
         self.velocity = 0.0;
         self.overload_s = 0.0;
@@ -131,7 +131,7 @@ impl SimServo {
         let torque_before = self.torque();
         for (offset, byte) in bytes.iter().enumerate() {
             let at = address.wrapping_add(offset as u8);
-            let fixed = at < Register::Id.address() || at >= present;
+            let fixed = at < Register::Id.address() || (present..FACTORY_START).contains(&at);
             let protected = at < RAM_START && locked;
             if !fixed && !protected {
                 self.registers[usize::from(at)] = *byte;

@@ -322,11 +322,6 @@ impl Control {
         }
     }
 
-    /// The pose that was sent last, or the measured one while the arm is limp.
-    pub fn commanded(&self) -> JointVec {
-        self.arm.commanded
-    }
-
     /// Decides one tick.
     pub fn tick(&mut self, inputs: Inputs) -> Outputs {
         self.now = inputs.now;
