@@ -170,9 +170,7 @@ impl Arm {
     fn is_sagging(&self) -> bool {
         self.servos.iter().any(|servo| {
             let bits = self.bus.alarm_bits(servo.motor.id);
-            let is_measured = servo.telemetry.volts > 0.0;
-            AlarmKind::Voltage.is_in(bits)
-                || is_measured && servo.telemetry.volts < servo.identity.supply.min
+            AlarmKind::Voltage.is_in(bits) || servo.is_undersupplied()
         })
     }
 

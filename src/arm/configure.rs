@@ -4,6 +4,8 @@
 //! The settings live in the EEPROM, which wears out and is kept only while `Lock` is 0. A servo that has torque is left
 //! alone: taking torque from an arm that a dead program left raised would drop it.
 
+use std::fmt;
+
 use crate::arm::bus::BusError;
 use crate::arm::error::{Error, Motor};
 use crate::arm::handshake::PHASE_MULTI_TURN;
@@ -39,6 +41,18 @@ pub struct Unset {
     /// As the servo has it, and as it should be.
     pub found: i32,
     pub wanted: i32,
+}
+
+impl fmt::Display for Unset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            motor,
+            register,
+            found,
+            wanted,
+        } = self;
+        write!(f, "{motor} has {register:?} {found} instead of {wanted}")
+    }
 }
 
 /// What a joint's servo should hold, given the `Phase` that it has: only the multi-turn bit of it is ours to change.

@@ -18,6 +18,8 @@ const STILL: f32 = 4.0;
 const PERSISTS: Duration = Duration::from_millis(300);
 /// How far beyond the object the goal is kept, percent of the travel: enough to hold on when it gives a little.
 const BITE: f32 = 4.0;
+/// Within this of that goal there is nothing between the jaws any more, percent of the travel.
+const GIVES_WAY: f32 = 1.0;
 /// Torque with which an object is held, permille: below a quarter of full load, from which the servo counts the seconds to
 /// an overload.
 pub(super) const HOLDING_TORQUE: i32 = 200;
@@ -72,8 +74,8 @@ impl Reflex {
         self.grip = match self.grip {
             Grip::Overloaded(_) => self.grip,
             _ if feel.is_overloaded => Grip::Overloaded(feel.position),
-            // The object slipped away, or was not one.
-            Grip::Holding(at) if feel.position < at - BITE - 1.0 => Grip::Free,
+            // It has closed to where it was sent: the object slipped away, or gave way.
+            Grip::Holding(at) if feel.position < at - BITE + GIVES_WAY => Grip::Free,
             Grip::Holding(_) => self.grip,
             Grip::Free if is_stopped => Grip::Holding(feel.position),
             Grip::Free => Grip::Free,
@@ -144,7 +146,7 @@ mod tests {
         reflex.feel(&feel(300, 0.0, 40.0, -40.0));
         assert_eq!(reflex.grip(), Grip::Holding(40.0));
         assert_eq!(reflex.torque(), Some(HOLDING_TORQUE));
-        reflex.feel(&feel(330, 36.0, 39.5, -20.0));
+        reflex.feel(&feel(330, 36.0, 37.5, -20.0));
         assert_eq!(reflex.allow(0.0), 36.0);
         assert_eq!(reflex.allow(38.0), 38.0);
         assert_eq!(reflex.allow(55.0), 55.0, "opening");
@@ -174,7 +176,7 @@ mod tests {
             reflex.feel(&feel(ms, 0.0, 40.0, -40.0));
         }
         assert_eq!(reflex.grip(), Grip::Holding(40.0));
-        reflex.feel(&feel(400, 36.0, 34.0, -5.0));
+        reflex.feel(&feel(400, 36.0, 36.1, -5.0));
         assert_eq!((reflex.grip(), reflex.allow(0.0)), (Grip::Free, 0.0));
     }
 

@@ -266,16 +266,14 @@ impl Arm {
         })
     }
 
-    /// What each servo's supply should be, as far as it said.
-    pub fn supplies(&self) -> [Window; JOINT_COUNT] {
-        std::array::from_fn(|index| self.servos[index].identity.supply)
-    }
-
-    /// What the servos complained about in their latest answers.
+    /// What the servos complained about in their latest answers, and what was measured outside its bounds.
     pub fn alarms(&self) -> Vec<Alarm> {
         let of = |servo: &Servo| {
             let (motor, bits) = (servo.motor, self.bus.alarm_bits(servo.motor.id));
+            let is_starved = servo.is_undersupplied() && !AlarmKind::Voltage.is_in(bits);
+            let measured = is_starved.then_some(AlarmKind::Voltage);
             AlarmKind::from_status(bits, servo.telemetry.celsius)
+                .chain(measured)
                 .map(move |kind| Alarm { motor, kind })
         };
         self.servos.iter().flat_map(of).collect()

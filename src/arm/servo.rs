@@ -97,6 +97,12 @@ impl Servo {
         }
     }
 
+    /// Whether it has less volts than it is made for.
+    pub fn is_undersupplied(&self) -> bool {
+        let volts = self.telemetry.volts;
+        volts > 0.0 && volts < self.identity.supply.min
+    }
+
     /// The last position that was believed, counts.
     pub fn position(&self) -> Option<i32> {
         self.seen.map(|seen| seen.counts)

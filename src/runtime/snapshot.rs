@@ -12,7 +12,7 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
-use crate::runtime::{Fault, Knobs};
+use crate::runtime::{Fault, Health, Knobs};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -228,6 +228,8 @@ pub struct Snapshot {
     pub arming: Option<f32>,
     /// The arm is being let down before torque goes off: the share that is done, 0 to 1. A stop breaks it off.
     pub releasing: Option<f32>,
+    /// How the servos are.
+    pub health: Health,
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,

@@ -176,6 +176,9 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
+        | FaultKind::Overload
+        | FaultKind::Overheat
+        | FaultKind::Supply
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
@@ -183,9 +186,11 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::PolicyDied
         | FaultKind::PolicyLoad
         | FaultKind::BadAction => true,
-        FaultKind::BusRetry | FaultKind::LateTicks | FaultKind::TooSlow | FaultKind::Settings => {
-            false
-        }
+        FaultKind::BusRetry
+        | FaultKind::Clearance
+        | FaultKind::LateTicks
+        | FaultKind::TooSlow
+        | FaultKind::Settings => false,
     }
 }
 

@@ -13,7 +13,8 @@ use crate::runtime::core::{
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::{
-    CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, Mode, Scheduling, Snapshot,
+    CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs, Mode, Scheduling,
+    Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -42,6 +43,7 @@ pub struct Bench {
     pub gone: bool,
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
+    pub health: Health,
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
@@ -99,6 +101,7 @@ impl Bench {
             gone: false,
             absent: false,
             alarms: vec![],
+            health: Health::default(),
             torque: false,
             stuck: None,
             torque_ticks: 0,
@@ -210,6 +213,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            health: self.health.clone(),
         })
     }
 
@@ -311,6 +315,10 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
+            ArmOrder::ClearAlarm(joint) => {
+                self.health.joints[joint.index()].alarms.clear();
+                Settled::Nothing
+            }
             ArmOrder::Send(goal) => {
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;

@@ -4,6 +4,7 @@
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
 mod commands;
+mod health;
 mod lead;
 mod plan;
 mod publish;
@@ -23,9 +24,10 @@ mod torque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::health::HealthWatch;
 use crate::action::Action;
 use crate::clock::Tick;
-use crate::joint::JointVec;
+use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
 use crate::runtime::fault_book::{FaultBook, words};
@@ -36,8 +38,8 @@ use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, Mode, Sample, Snapshot, Stopped,
-    ViewBinding,
+    CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, Mode, Sample, Snapshot,
+    Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -89,6 +91,8 @@ pub struct ArmState {
     pub alarms: Vec<ArmAlarm>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
+    /// How the servos are.
+    pub health: Health,
 }
 
 /// Why the arm could not be read or did not take an order.
@@ -149,6 +153,8 @@ pub enum ArmOrder {
     ReleaseTorque,
     /// Go on with the change of torque that was begun.
     Advance,
+    /// Clear what this joint complained of.
+    ClearAlarm(Joint),
     /// Give the connection up; only a full handshake brings it back.
     Disconnect,
 }
@@ -247,6 +253,7 @@ pub struct Control {
     task: String,
     jog: JointVec,
     arm: ArmWatch,
+    health: HealthWatch,
     queue: ActionQueue,
     filter: SimilarityFilter,
     /// Refusals of the filter when the last request left.
@@ -392,6 +399,9 @@ impl Control {
             return order;
         }
         let may_send = torque && self.arm.armed && self.arm.failed.is_none();
+        if may_send && let Some(joint) = self.health.clears.pop() {
+            return ArmOrder::ClearAlarm(joint);
+        }
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }

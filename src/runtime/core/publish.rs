@@ -48,6 +48,7 @@ impl Control {
             held_joints: self.arm.held_joints,
             arming: self.share_of(Wanted::Torque),
             releasing: self.share_of(Wanted::Release),
+            health: self.health.view(),
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,

@@ -65,6 +65,7 @@ impl Control {
                 .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));
         }
         self.watch_alarms(&state.alarms);
+        self.watch_health(state.health);
         match state.measured {
             Ok(measured) => {
                 self.arm.measured = measured;
@@ -94,6 +95,7 @@ impl Control {
         self.arm.change = None;
         self.arm.gone = false;
         self.arm.failures = 0;
+        self.health.forget();
         self.enter(Mode::Hold);
     }
 
@@ -103,6 +105,8 @@ impl Control {
         self.arm.change = None;
         self.arm.commanded = pose;
         self.jog = pose;
+        self.health.armed();
+        self.faults.clear(FaultKind::Overload);
         self.arm.connection = Connection::Connected { torque: true };
         self.faults.clear(FaultKind::Arming);
     }

@@ -2,8 +2,12 @@
 //! the names of tests are those of the list of faults that a bus can have; c02 and the like are failures users reported.
 
 mod driver;
+mod gripper;
 mod handshake;
 mod line;
+mod reach;
+mod setup;
+mod strength;
 mod torque;
 
 use std::time::Duration;
