@@ -28,6 +28,8 @@ pub mod register;
 mod relief;
 mod rising;
 mod role;
+#[cfg(test)]
+mod second_opinion;
 mod servo;
 mod supply;
 
@@ -337,5 +339,14 @@ impl Arm {
             BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
         };
         self.error(kind)
+    }
+}
+
+/// Property tests that leave no files in the source tree.
+#[cfg(test)]
+pub(crate) fn unrecorded(cases: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        failure_persistence: None,
+        ..proptest::test_runner::Config::with_cases(cases)
     }
 }

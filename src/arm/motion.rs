@@ -79,6 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::arm::unrecorded;
 
     const PACE: Pace = Pace {
         speed: 60.0,
@@ -138,6 +139,8 @@ mod tests {
     }
 
     proptest! {
+    #![proptest_config(unrecorded(256))]
+
         /// Goals may do what they like, the period may be any: no step is too fast, no change of speed too hard, and the
         /// range is never left.
         #[test]

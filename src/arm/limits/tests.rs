@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::arm::unrecorded;
 
 const DT_S: f32 = 1.0 / 30.0;
 /// Raised, folded a little, looking down.
@@ -156,7 +157,7 @@ fn goals() -> impl Strategy<Value = Vec<(JointVec, usize)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(unrecorded(48))]
 
     /// Whatever goals come, at whatever rate: no step beyond speed, acceleration and range, and from a clear pose none that
     /// comes closer to anything than the margins.
