@@ -13,7 +13,7 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Knobs, LeaderView, Sources};
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -261,6 +261,8 @@ pub struct Snapshot {
     pub parked: bool,
     /// The leader arm, if one was named.
     pub leader: Option<LeaderView>,
+    /// How the servos are.
+    pub health: Health,
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,

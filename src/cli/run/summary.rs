@@ -191,6 +191,9 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
+        | FaultKind::Overload
+        | FaultKind::Overheat
+        | FaultKind::Supply
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
@@ -201,6 +204,7 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LoopStalled
         | FaultKind::LoopDied => true,
         FaultKind::BusRetry
+        | FaultKind::Clearance
         | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow

@@ -15,8 +15,8 @@ use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::workshop::Order;
 use crate::runtime::{
-    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode,
-    Scheduling, Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
+    LeaderView, Mode, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -45,6 +45,7 @@ pub struct Bench {
     pub gone: bool,
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
+    pub health: Health,
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
@@ -109,6 +110,7 @@ impl Bench {
             gone: false,
             absent: false,
             alarms: vec![],
+            health: Health::default(),
             torque: false,
             stuck: None,
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
@@ -228,6 +230,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: self.limits,
+            health: self.health.clone(),
         })
     }
 
@@ -329,6 +332,10 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
+            ArmOrder::ClearAlarm(joint) => {
+                self.health.joints[joint.index()].alarms.clear();
+                Settled::Nothing
+            }
             ArmOrder::Send(goal) => {
                 let goal = self.kept_at.unwrap_or(goal);
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
