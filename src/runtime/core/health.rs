@@ -113,7 +113,7 @@ impl Control {
             remedy: told.remedy.clone(),
             since: self.now,
         });
-        if joint != Joint::Gripper && self.arm.armed {
+        if joint != Joint::Gripper && self.arm.armed && !self.is_letting_go() {
             self.stop(&format!("an overload of {joint}"));
         }
         let kind = FaultKind::Overload;
@@ -152,11 +152,15 @@ impl Control {
             .set(self.now, FaultKind::Overheat, joint.name(), || told);
     }
 
-    /// The arm is to be put down: whoever drives it stops, it holds, and nobody may drive it while the cause lasts.
+    /// The arm is put down: whoever drives it stops, it parks and goes limp where there is a way, and nobody may drive it
+    /// while the cause lasts.
     pub(super) fn stand_down(&mut self, why: &str) {
         if self.health.standing_down.is_none() {
             self.health.standing_down = Some(why.to_owned());
             self.enter(Mode::Hold);
+            if self.arm.armed && !self.is_letting_go() {
+                self.park(true);
+            }
         }
     }
 
@@ -182,7 +186,7 @@ impl Control {
         let lasted = last.saturating_sub(since);
         if lasted >= SAG_LIMIT && !self.health.sag_stopped {
             self.health.sag_stopped = true;
-            if self.arm.armed {
+            if self.arm.armed && !self.is_letting_go() {
                 self.stop("a supply that sags");
             }
         }
@@ -228,8 +232,8 @@ fn overload_words(joint: Joint) -> Words {
 
 fn heat_words(joint: Joint, celsius: i32) -> Words {
     words(
-        format!("{joint} is at {celsius} °C: the arm holds, and nobody may drive it"),
-        "Holding heats it further: support the arm and release torque, then let it cool.",
+        format!("{joint} is at {celsius} °C: the arm is put down, and nobody may drive it"),
+        "Let it cool. If it cannot be parked it holds, which heats it further: support it and release torque.",
     )
 }
 
@@ -257,9 +261,9 @@ fn supply_words(weak: &[Joint], volts: f32, is_stopped: bool) -> Words {
 mod tests {
     use super::*;
     use crate::kinematics::Link;
-    use crate::runtime::Command;
     use crate::runtime::core::ArmOrder;
     use crate::runtime::core::bench::{Bench, flying};
+    use crate::runtime::{Command, Fault};
 
     fn complain(bench: &mut Bench, joint: Joint, alarm: AlarmKind) {
         bench.health.joints[joint.index()].alarms = vec![alarm];
@@ -326,7 +330,9 @@ mod tests {
         assert!(bench.seen.health.unfit.is_some());
         bench.tick(vec![Command::SetMode(Mode::Policy)]);
         assert_eq!(bench.seen.mode, Mode::Hold);
-        assert!(active(&bench, FaultKind::Arming).is_some_and(|it| it.contains("66 °C")));
+        let refused =
+            |fault: &Fault| fault.kind == FaultKind::Arming && fault.what.contains("66 °C");
+        assert!(bench.seen.faults.iter().any(refused));
         // Warm is not cool.
         bench.health.joints[4].alarms = vec![AlarmKind::Warm];
         bench.health.joints[4].celsius = 62;

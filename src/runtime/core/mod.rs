@@ -128,6 +128,8 @@ pub struct ArmFailure {
     pub remedy: String,
     /// Nothing behind the port answers any more: only a full handshake brings the arm back.
     pub gone: bool,
+    /// A joint insists on a position that it cannot have come to.
+    pub jumped: bool,
 }
 
 /// A complaint of one servo.
@@ -377,6 +379,12 @@ impl Control {
             task: self.task.clone(),
             num_steps: self.knobs.num_steps,
         }
+    }
+
+    /// Whether the operator's order to let the arm go is being carried out: nothing else breaks that off.
+    fn is_letting_go(&self) -> bool {
+        let release = Wanted::Release;
+        self.arm.wants == release || self.arm.change.is_some_and(|(change, _)| change == release)
     }
 
     /// Whether goals are being sent, so that a loop that stands still is a hazard.
