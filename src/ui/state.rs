@@ -82,10 +82,10 @@ impl State {
                 return Self::new(headline, detail, Tone::Fault);
             }
             (Mode::Teleop, Some(share)) => {
-                format!("coming to the leader, {:.0} %", share * 100.0)
+                format!("aligning {:.0} %", share * 100.0)
             }
             (Mode::Teleop, None) => "by the leader".to_owned(),
-            _ => "by hand, within the limits".to_owned(),
+            _ => "by hand".to_owned(),
         };
         Self::new(headline, format!("{how} · {back}"), Tone::Human)
     }

@@ -82,9 +82,9 @@ fn a_follower_is_aligned_and_then_follows() {
     assert!(seen.commanded.max_abs_diff(start) < 2.0, "it jumped");
     let seen = stand.until("aligned", |seen| seen.approaching.is_none());
     assert!(
-        seen.now - began >= Duration::from_millis(1450),
+        seen.now.saturating_sub(began) >= Duration::from_millis(1450),
         "{:?}",
-        seen.now - began
+        seen.now.saturating_sub(began)
     );
     assert!(
         longest_step(&seen, tick) <= 0.5 + 0.1,
@@ -278,7 +278,7 @@ fn a_long_teleoperation_never_leaps() {
     let end = began + Duration::from_mins(2);
     let mut seen = until(&|_| true);
     while seen.now < end {
-        let t = (seen.now - began).as_secs_f32();
+        let t = seen.now.saturating_sub(began).as_secs_f32();
         let sway =
             |joint: Joint| start[joint] + 12.0 * (t * (0.5 + 0.1 * joint.index() as f32)).sin();
         place(&leader, JointVec::from_fn(sway));
