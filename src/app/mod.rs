@@ -14,6 +14,7 @@ pub mod log;
 mod pad;
 #[cfg(feature = "gui")]
 pub mod session;
+mod supply;
 mod takeoff;
 #[cfg(feature = "gui")]
 pub mod window;

@@ -11,9 +11,10 @@ use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
-use crate::app::wiring::{FIRST_TASK, Rig, RigOptions};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
+use crate::arm::{PortInfo, list_ports};
 use crate::latest::Latest;
-use crate::runtime::{FaultKind, Halted, Settings, ViewBinding};
+use crate::runtime::{ArmSource, FaultKind, Halted, KeptArm, Settings, ViewBinding};
 use crate::ui::Preferences;
 
 /// Opens the window over a rig and stays until it is closed.
@@ -107,12 +108,33 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
         .cloned()
         .collect();
     options.views.extend(remembered);
+    recall_arms(options, settings, &list_ports());
+}
+
+/// Goes on with the arms that were chosen in the window, wherever they are plugged in now. They are connected, not armed.
+fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]) {
+    let kept = |arm: &Option<KeptArm>| match arm.as_ref()?.source(ports) {
+        ArmSource::Port { path, id } => Some(ArmChoice::Remembered { port: path, id }),
+        ArmSource::Simulated => None,
+    };
+    let leader = kept(&settings.arms.leader);
+    let follower = kept(&settings.arms.follower).filter(|_| !options.arm_named);
+    if let Some(follower) = follower {
+        options.arm = follower;
+        options.takeoff = false;
+    }
+    // The rig's leader waves by itself: no real arm ever follows it.
+    let waves = options.leader == Some(ArmChoice::Simulated);
+    if options.leader.is_none()
+        || (waves && (leader.is_some() || options.arm != ArmChoice::Simulated))
+    {
+        options.leader = leader;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::wiring::ArmChoice;
     use crate::gpu::DeviceChoice;
     use crate::policy::LoadRequest;
     use crate::runtime::Knobs;
@@ -122,6 +144,7 @@ mod tests {
             policy: LoadRequest::default(),
             device: DeviceChoice::Flex,
             arm: ArmChoice::Simulated,
+            arm_named: false,
             leader: None,
             cameras: vec![],
             views: vec![],
@@ -163,6 +186,44 @@ mod tests {
         let mut first = options();
         recall(&mut first, &Settings::default());
         assert_eq!(first.task, FIRST_TASK);
+    }
+
+    #[test]
+    fn an_arm_that_was_chosen_is_found_again_under_another_path_and_never_armed() {
+        let mut settings = Settings::default();
+        settings.arms.follower = Some(KeptArm {
+            path: "/dev/ttyACM0".into(),
+            id: "blue".into(),
+            serial: Some("A1".into()),
+        });
+        settings.arms.leader = settings.arms.follower.clone();
+        let ports = [PortInfo {
+            path: "/dev/ttyACM3".into(),
+            serial: Some("A1".into()),
+            ..PortInfo::default()
+        }];
+        let mut bare = options();
+        recall_arms(&mut bare, &settings, &ports);
+        let found = ArmChoice::Remembered {
+            port: "/dev/ttyACM3".into(),
+            id: "blue".into(),
+        };
+        assert_eq!((bare.arm, bare.takeoff), (found.clone(), false));
+        assert_eq!(bare.leader, Some(found));
+        // A leader that waves by itself is never followed by a real arm.
+        settings.arms.leader = None;
+        let mut waved = RigOptions {
+            leader: Some(ArmChoice::Simulated),
+            ..options()
+        };
+        recall_arms(&mut waved, &settings, &ports);
+        assert_eq!(waved.leader, None);
+        let mut named = RigOptions {
+            arm_named: true,
+            ..options()
+        };
+        recall_arms(&mut named, &settings, &ports);
+        assert_eq!((named.arm, named.takeoff), (ArmChoice::Simulated, true));
     }
 
     #[test]

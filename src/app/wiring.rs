@@ -8,31 +8,33 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::supply;
 use crate::app::takeoff::Takeoff;
 use crate::app::world::{self, World};
-use crate::arm::{self, Arm, Calibration, Calibrations, Role};
+use crate::arm::{Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
+use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime, Setup, ViewBinding,
+    ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
+    Setup, ViewBinding,
 };
-use crate::sim::SimArm;
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
 /// The name of the pretend arm.
-const SIMULATED: &str = "simulated rig";
-
 /// What to put together.
 #[derive(Clone, Debug)]
 pub struct RigOptions {
     pub policy: LoadRequest,
     pub device: DeviceChoice,
     pub arm: ArmChoice,
+    /// The arm was named, so that no remembered one takes its place.
+    pub arm_named: bool,
     /// The arm in a person's hand, if there is one.
     pub leader: Option<ArmChoice>,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
@@ -54,8 +56,10 @@ pub struct RigOptions {
 pub enum ArmChoice {
     /// The pretend one; a pretend leader has a hand that waves it.
     Simulated,
-    /// A real one.
+    /// A real one, with its calibration file.
     Port { port: String, calibration: PathBuf },
+    /// A real one that was chosen in an earlier session.
+    Remembered { port: String, id: String },
 }
 
 /// A running rig. Dropping it ends the run; a real arm goes on holding.
@@ -82,15 +86,16 @@ impl Rig {
                 simulated(&mut setup, &world);
                 Some(world)
             }
-            ArmChoice::Port { port, calibration } => {
-                setup.arm.clone_from(port);
-                setup.connector = Some(behind_port(port, calibration, &clock)?);
-                None
-            }
+            ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => None,
         };
-        setup.leader = leader(options.leader.as_ref(), &clock)?;
+        let arms = supply::arms(&clock, world.as_ref().map(World::arm));
+        join_arms(&mut setup, &options.arm, options.leader.as_ref(), &arms)?;
+        setup.supply = Some(arms);
+        setup.tools = Some(Tools::of_machine(clock.clone()));
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
+        let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
+        setup.pretend_feeds.retain(|name| !is_real(name));
         setup.policy = Some(options.policy);
         setup.knobs = options.knobs;
         setup.task = options.task;
@@ -134,36 +139,67 @@ pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Se
         })
     });
     let mut setup = Setup::new(clock.clone(), nobody);
-    match arm {
-        ArmChoice::Simulated => {
-            SIMULATED.clone_into(&mut setup.arm);
-            setup.connector = Some(world::connector(SimArm::new(clock.clone())));
-        }
-        ArmChoice::Port { port, calibration } => {
-            setup.arm.clone_from(port);
-            setup.connector = Some(behind_port(port, calibration, clock)?);
-        }
-    }
-    setup.leader = leader(Some(by), clock)?;
+    join_arms(&mut setup, arm, Some(by), &supply::arms(clock, None))?;
     Ok(setup)
 }
 
-fn leader(choice: Option<&ArmChoice>, clock: &Clock) -> anyhow::Result<Option<LeaderSetup>> {
-    Ok(match choice {
-        None => None,
-        Some(ArmChoice::Simulated) => Some(world::waving_leader(clock.clone())),
-        Some(ArmChoice::Port { port, calibration }) => Some(LeaderSetup {
-            name: port.clone(),
-            connector: behind_port(port, calibration, clock)?,
-        }),
-    })
+/// Names the arms and says how to get them.
+fn join_arms(
+    setup: &mut Setup,
+    follower: &ArmChoice,
+    leader: Option<&ArmChoice>,
+    arms: &ArmSupply,
+) -> anyhow::Result<()> {
+    let source = follower.source();
+    setup.arm = source.to_string();
+    setup.connector = Some(follower.connector(Role::Follower, arms, &setup.clock)?);
+    setup.sources.follower = Some(source);
+    if let Some(leader) = leader {
+        let name = match leader.source() {
+            ArmSource::Simulated => world::LEADER.to_owned(),
+            source @ ArmSource::Port { .. } => source.to_string(),
+        };
+        let connector = leader.connector(Role::Leader, arms, &setup.clock)?;
+        setup.leader = Some(LeaderSetup { name, connector });
+        setup.sources.leader = Some(leader.source());
+    }
+    Ok(())
+}
+
+impl ArmChoice {
+    /// As the runtime names it: by port, and by the id of its calibration.
+    fn source(&self) -> ArmSource {
+        match self {
+            Self::Simulated => ArmSource::Simulated,
+            Self::Port { port, calibration } => ArmSource::Port {
+                path: port.clone(),
+                id: calibration
+                    .file_stem()
+                    .map(|id| id.to_string_lossy().into_owned())
+                    .unwrap_or_default(),
+            },
+            Self::Remembered { port, id } => ArmSource::Port {
+                path: port.clone(),
+                id: id.clone(),
+            },
+        }
+    }
+
+    fn connector(&self, role: Role, arms: &ArmSupply, clock: &Clock) -> anyhow::Result<Connector> {
+        match self {
+            Self::Port { port, calibration } => {
+                let calibration = Calibration::read(calibration)?;
+                Ok(supply::named(role, port, calibration, clock))
+            }
+            Self::Simulated | Self::Remembered { .. } => Ok(arms(role, &self.source())),
+        }
+    }
 }
 
 fn simulated(setup: &mut Setup, world: &World) {
-    SIMULATED.clone_into(&mut setup.arm);
-    setup.connector = Some(world.connector());
     setup.feeds = world.feeds();
     setup.props = world.props();
+    setup.pretend_feeds = setup.feeds.iter().map(|feed| feed.name.clone()).collect();
     setup.reset_scene = world.reset_scene();
 }
 
@@ -190,18 +226,6 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
         log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)
     })
-}
-
-fn behind_port(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
-    let calibration = Calibration::read(calibration)?;
-    let (port, clock) = (port.to_owned(), clock.clone());
-    Ok(Box::new(move || {
-        let options = arm::Options {
-            clock: clock.clone(),
-            ..arm::Options::default()
-        };
-        Arm::connect(arm::open_port(&port)?, calibration, options)
-    }))
 }
 
 /// The calibration file of an arm: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.

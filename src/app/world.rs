@@ -11,10 +11,12 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::joint::JointVec;
 use crate::latest::Latest;
-use crate::runtime::{Connector, LeaderSetup, ResetScene};
+use crate::runtime::{Connector, ResetScene};
 use crate::scene::Props;
 use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Table};
 
+/// What the pretend leader is called.
+pub const LEADER: &str = "simulated leader";
 /// How often the table follows the arm.
 const PERIOD: Duration = Duration::from_millis(16);
 
@@ -68,6 +70,11 @@ impl World {
         })
     }
 
+    /// The pretend arm.
+    pub fn arm(&self) -> SimArm {
+        self.arm.clone()
+    }
+
     /// Front and wrist.
     pub fn feeds(&self) -> Vec<Feed> {
         self.cameras.feeds().to_vec()
@@ -76,11 +83,6 @@ impl World {
     /// What lies on the table.
     pub fn props(&self) -> Latest<Props> {
         self.props.clone()
-    }
-
-    /// Connects the real driver to the pretend bus.
-    pub fn connector(&self) -> Connector {
-        connector(self.arm.clone())
     }
 
     /// Puts the cubes back.
@@ -106,13 +108,10 @@ pub fn connector(arm: SimArm) -> Connector {
 }
 
 /// A pretend leader with a hand that moves it to and fro, so that teleoperation is seen without hardware.
-pub fn waving_leader(clock: Clock) -> LeaderSetup {
+pub fn waving_leader(clock: Clock) -> Connector {
     let leader = SimArm::leader(clock);
     leader.hand(Gesture::Wave);
-    LeaderSetup {
-        name: "simulated leader".to_owned(),
-        connector: connector(leader),
-    }
+    connector(leader)
 }
 
 impl Drop for World {
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn the_driver_meets_the_pretend_arm_and_the_cameras_deliver() {
         let world = World::start(Clock::real(), 7).unwrap();
-        let mut arm = world.connector()().unwrap();
+        let mut arm = connector(world.arm())().unwrap();
         assert!(!arm.torque_enabled(), "nobody asked for torque");
         assert!(arm.read_state().unwrap().is_finite());
         let names: Vec<_> = world.feeds().into_iter().map(|feed| feed.name).collect();

@@ -114,6 +114,7 @@ impl RigArgs {
             takeoff: arm == ArmChoice::Simulated,
             leader: self.arms.leader()?,
             arm,
+            arm_named: self.arms.rig || self.arms.follower.is_some(),
             cameras: self.cameras.clone(),
             views: self.views.clone(),
             task: self.task.clone().unwrap_or_default(),

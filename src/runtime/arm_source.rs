@@ -1,10 +1,15 @@
 //! Which arm the runtime drives: the pretend one, or the one behind a serial port with the calibration of an id.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Role;
+use crate::runtime::Connector;
+
+/// Makes the way to an arm: what opens its port and does the handshake, again and again if need be.
+pub type ArmSupply = Arc<dyn Fn(Role, &ArmSource) -> Connector + Send + Sync>;
 
 /// Where an arm is to be had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,9 @@
 //! What the operator can ask for. The window sends these and then waits to see them happen in the snapshot.
 
+use crate::arm::Role;
 use crate::joint::Joint;
-use crate::runtime::{Aggregate, Drive, Mode, RtcKnobs, Scheduling};
+use crate::runtime::workshop::Order;
+use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RtcKnobs, Scheduling};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,10 +47,17 @@ pub enum Command {
         view: String,
         camera: Option<String>,
     },
+    /// The operator has seen to what this joint complained of: its latched alarm is over. A gripper that is still overloaded
+    /// goes limp for a moment, which clears it.
+    ClearAlarm(Joint),
     /// The operator has read this fault; it goes away if its cause has.
     Acknowledge(u64),
     /// The operator wants the simulated scene as it was at the start.
     ResetScene,
+    /// The operator chose the arm in this role, or none. One that holds is not let go.
+    UseArm(Role, Option<ArmSource>),
+    /// The operator wants something of the workshop.
+    Workshop(Order),
     /// The program is closing: hold, park nothing, end the threads.
     Shutdown,
 }

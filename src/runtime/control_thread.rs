@@ -10,9 +10,8 @@ use crossbeam_channel::Receiver;
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
-use crate::runtime::cameras::view_of;
+use crate::runtime::bay::Bay;
 use crate::runtime::core::{Control, Inputs};
-use crate::runtime::leader::LeaderSeat;
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
@@ -47,7 +46,8 @@ pub struct ControlThread {
     pub clock: Clock,
     pub control: Control,
     pub link: Link,
-    pub leader: Option<LeaderSeat>,
+    /// Which arms are flown, the leader, and the workshop.
+    pub bay: Bay,
     pub commands: Receiver<Command>,
     pub estop: EStop,
     pub feeds: Vec<Feed>,
@@ -109,10 +109,11 @@ impl ControlThread {
             tripped,
             commands,
             arm,
-            leader: self.leader.as_mut().map(|leader| leader.view(now)),
+            leader: self.bay.leader(now),
             policy: self.reports(now),
-            cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
-            props: self.props.get().unwrap_or_default(),
+            cameras: self.bay.views(&self.feeds, now),
+            props: self.bay.props(&self.props),
+            workshop: self.bay.workshop(),
             pace: self.pacer.pace(),
         };
         let outputs = self.control.tick(inputs);
@@ -128,9 +129,11 @@ impl ControlThread {
         if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
             reset();
         }
-        let (commanded, period) = (self.control.commanded(), self.control.period());
+        if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
+            self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
+        }
         let ordered = self.clock.now();
-        let settled = self.link.obey(outputs.arm, commanded, period, now);
+        let settled = self.link.obey(outputs.arm, self.control.period(), now);
         self.pacer
             .spent_on_bus(read + self.clock.now().saturating_sub(ordered));
         self.snapshot.set(self.control.settle(settled));

@@ -13,8 +13,20 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// The arm answers, but no calibration fits it.
+    Uncalibrated,
+    /// What was asked of the workshop, or of the choice of arms, cannot be done now.
+    Workshop,
     /// The leader arm that a person drives by cannot be read; the follower holds.
     LeaderLost,
+    /// A servo protects itself from overload; stays until the operator clears it.
+    Overload,
+    /// A servo is too hot to be driven on.
+    Overheat,
+    /// The supply gives too few or too many volts.
+    Supply,
+    /// A part of the arm would come too close to the table or to the arm itself.
+    Clearance,
     /// A joint is far behind its goal.
     JointBlocked,
     /// A camera's newest frame is too old; policy paused.

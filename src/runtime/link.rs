@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
-use crate::arm::{self, Arm, ErrorKind, TorqueStep};
-use crate::joint::JointVec;
+use crate::arm::{self, AlarmKind, Arm, ErrorKind, TorqueStep};
+use crate::joint::Joint;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
 use crate::runtime::watchdog::Watchdog;
+use crate::runtime::{Health, JointHealth};
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
@@ -22,15 +23,22 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 enum State {
     Absent,
     Connecting,
-    Waiting { why: ArmFailure, until: Duration },
+    Waiting { until: Duration },
     Up(Box<Arm>),
+}
+
+/// Why the arm is not there.
+struct Lost {
+    why: ArmFailure,
+    /// It answers, and only its calibration does not fit.
+    uncalibrated: bool,
 }
 
 /// The arm, or the way to it.
 pub struct Link {
     state: State,
     /// Why the arm is not there, while it is tried again.
-    lost: Option<ArmFailure>,
+    lost: Option<Lost>,
     pause: Duration,
     ask: Sender<()>,
     answers: Receiver<Result<Arm, arm::Error>>,
@@ -45,19 +53,33 @@ impl Link {
     /// # Errors
     /// The thread cannot be started.
     pub fn start(connector: Option<Connector>, watchdog: Watchdog) -> io::Result<Self> {
-        let (ask, asked) = bounded::<()>(1);
-        let (answer, answers) = bounded(1);
         let mut link = Self {
             state: State::Absent,
             lost: None,
             pause: FIRST_PAUSE,
-            ask,
-            answers,
+            ask: bounded(1).0,
+            answers: bounded(1).1,
             watchdog,
             waits: false,
         };
+        link.change(connector)?;
+        Ok(link)
+    }
+
+    /// Lets the arm go that is there (its port is closed; its servos stay as they are) and starts to connect another, if
+    /// there is a way to.
+    ///
+    /// # Errors
+    /// The thread cannot be started; there is no arm then.
+    pub fn change(&mut self, connector: Option<Connector>) -> io::Result<()> {
+        let (ask, asked) = bounded::<()>(1);
+        let (answer, answers) = bounded(1);
+        // The watchdog's hold on the port would keep it open.
+        self.watchdog.dismiss();
+        (self.ask, self.answers) = (ask, answers);
+        (self.state, self.lost, self.pause) = (State::Absent, None, FIRST_PAUSE);
         if let Some(mut connector) = connector {
-            // Ends when the link is dropped, or after the attempt that is under way then.
+            // Ends when the link is dropped or changed, or after the attempt that is under way then.
             thread::Builder::new()
                 .name("arm-connect".to_owned())
                 .spawn(move || {
@@ -67,49 +89,43 @@ impl Link {
                         }
                     }
                 })?;
-            link.connect();
+            self.connect();
         }
-        Ok(link)
+        Ok(())
     }
 
     /// Reads the arm, or goes on connecting.
     pub fn poll(&mut self, now: Duration) -> ArmInput {
         match &self.state {
             State::Connecting => self.hear(now),
-            State::Waiting { until, .. } if *until <= now => self.connect(),
+            State::Waiting { until } if *until <= now => self.connect(),
             _ => {}
         }
         if self.waits && matches!(self.state, State::Connecting) {
             let answer = self.answers.recv();
-            self.take(answer.map_err(|_| TryRecvError::Disconnected), now);
+            self.take(answer.map_err(TryRecvError::from), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,
-            State::Connecting => match &self.lost {
-                Some(why) => ArmInput::Lost(why.clone()),
+            State::Connecting | State::Waiting { .. } => match &self.lost {
+                Some(lost) if lost.uncalibrated => ArmInput::Uncalibrated(lost.why.clone()),
+                Some(lost) => ArmInput::Lost(lost.why.clone()),
                 None => ArmInput::Connecting,
             },
-            State::Waiting { why, .. } => ArmInput::Lost(why.clone()),
             State::Up(arm) => ArmInput::Up(state_of(arm)),
         }
     }
 
-    /// Does what the core ordered; a goal is approached from `commanded` no further than the limits allow in `period`.
-    pub fn obey(
-        &mut self,
-        order: ArmOrder,
-        commanded: JointVec,
-        period: Duration,
-        now: Duration,
-    ) -> Settled {
+    /// Does what the core ordered; a goal is approached no further than the limits allow in `period`.
+    pub fn obey(&mut self, order: ArmOrder, period: Duration, now: Duration) -> Settled {
         let State::Up(arm) = &mut self.state else {
             return Settled::Nothing;
         };
         let settled = match order {
             ArmOrder::Nothing => return Settled::Nothing,
             ArmOrder::Send(goal) => {
-                let step = arm.limits().step(commanded, goal, period.as_secs_f32());
-                arm.send_action(step).map(Settled::Sent)
+                arm.set_period(period);
+                arm.send_action(goal).map(Settled::Sent)
             }
             ArmOrder::Freeze => arm.hold().map(|held| Settled::Frozen {
                 pose: held.pose,
@@ -124,6 +140,7 @@ impl Link {
                 arm.advance_torque().map(step)
             }
             ArmOrder::Advance => arm.advance_torque().map(step),
+            ArmOrder::ClearAlarm(joint) => arm.clear_alarm(joint).map(|()| Settled::Nothing),
             ArmOrder::Disconnect => {
                 self.lose(now);
                 return Settled::Nothing;
@@ -141,7 +158,7 @@ impl Link {
                 .to_owned(),
             gone: true,
         };
-        self.wait(why, now);
+        self.wait(why, false, now);
     }
 
     fn connect(&mut self) {
@@ -167,22 +184,25 @@ impl Link {
                 self.pause = FIRST_PAUSE;
                 self.state = State::Up(Box::new(arm));
             }
-            Ok(Err(error)) => self.wait(failure(&error), now),
+            Ok(Err(error)) => {
+                let uncalibrated = error.kind.is_about_calibration();
+                self.wait(failure(&error), uncalibrated, now);
+            }
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => {
                 let what = "the thread that connects the arm has ended".to_owned();
                 let remedy = "Start the program again.".to_owned();
                 let gone = true;
-                self.wait(ArmFailure { what, remedy, gone }, now);
+                self.wait(ArmFailure { what, remedy, gone }, false, now);
             }
         }
     }
 
-    fn wait(&mut self, why: ArmFailure, now: Duration) {
-        self.lost = Some(why.clone());
+    fn wait(&mut self, why: ArmFailure, uncalibrated: bool, now: Duration) {
+        self.lost = Some(Lost { why, uncalibrated });
         let until = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        self.state = State::Waiting { why, until };
+        self.state = State::Waiting { until };
     }
 }
 
@@ -196,17 +216,64 @@ fn step(step: TorqueStep) -> Settled {
 
 fn state_of(arm: &mut Arm) -> ArmState {
     let measured = arm.read_state().map_err(|error| failure(&error));
-    let alarm = |alarm: &arm::Alarm| ArmAlarm {
-        what: alarm.to_string(),
-        remedy: alarm.kind.remedy().to_owned(),
-    };
     ArmState {
         measured,
         torque: arm.torque_enabled(),
         held_joints: arm.held_joints(),
         retries: arm.counters().retries,
-        alarms: arm.alarms().iter().map(alarm).collect(),
+        alarms: alarms_of(arm),
         limits: arm.limits().ranges(),
+        health: health_of(arm),
+    }
+}
+
+/// Complaints that the core makes nothing else of, and settings that could not be made because the servo had torque.
+fn alarms_of(arm: &Arm) -> Vec<ArmAlarm> {
+    let is_watched = |kind| {
+        matches!(
+            kind,
+            AlarmKind::Voltage | AlarmKind::Overload | AlarmKind::Overheated | AlarmKind::Hot
+        )
+    };
+    let alarms = arm.alarms().into_iter();
+    let alarms = alarms.filter(|alarm| !is_watched(alarm.kind));
+    let alarms = alarms.map(|alarm| ArmAlarm {
+        what: alarm.to_string(),
+        remedy: alarm.kind.remedy().to_owned(),
+    });
+    let unset = arm.unset().into_iter().map(|unset| ArmAlarm {
+        what: unset.to_string(),
+        remedy: "It had torque when it was met and was left alone. Support the arm, release torque, and enable it again"
+            .to_owned(),
+    });
+    alarms.chain(unset).collect()
+}
+
+fn health_of(arm: &Arm) -> Health {
+    let (telemetry, ages, errors) = (arm.telemetry(), arm.ages(), arm.errors());
+    let mut joints = Joint::ALL.map(|joint| {
+        let (seen, index) = (telemetry[joint.index()], joint.index());
+        JointHealth {
+            celsius: seen.celsius,
+            volts: seen.volts,
+            load_percent: seen.load_percent,
+            milliamperes: seen.milliamperes,
+            age: ages[index],
+            errors: errors[index],
+            ..JointHealth::default()
+        }
+    });
+    for alarm in arm.alarms() {
+        joints[alarm.motor.joint.index()].alarms.push(alarm.kind);
+    }
+    let counters = arm.counters();
+    Health {
+        joints,
+        grip: arm.grip(),
+        obstacle: arm.cuts().obstacle(),
+        cuts: counters.cuts,
+        rejected: counters.rejected,
+        unfit: None,
     }
 }
 

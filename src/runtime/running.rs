@@ -11,6 +11,7 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::policy::LoadRequest;
+use crate::runtime::bay::{Bay, Stock};
 use crate::runtime::control_thread::{Answers, ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
 use crate::runtime::leader::{LeaderSeat, LeaderSetup};
@@ -19,7 +20,10 @@ use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
 use crate::runtime::watchdog::{Watch, Watchdog};
-use crate::runtime::{Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, ViewBinding};
+use crate::runtime::workshop::Tools;
+use crate::runtime::{
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, Sources, ViewBinding,
+};
 use crate::scene::Props;
 
 /// Commands that may wait for the next tick.
@@ -42,9 +46,17 @@ pub struct Setup {
     pub arm: String,
     /// How to get the arm; `None` goes without one.
     pub connector: Option<Connector>,
+    /// The arms that are in use at the start.
+    pub sources: Sources,
+    /// How to get an arm that is chosen later; without it there is none then.
+    pub supply: Option<ArmSupply>,
+    /// What the workshop works with; `None` goes without it.
+    pub tools: Option<Tools>,
     /// The arm in a person's hand; `None` goes without one.
     pub leader: Option<LeaderSetup>,
     pub feeds: Vec<Feed>,
+    /// Cameras and things that belong to the pretend arm: names of the feeds. They are not shown beside a real one.
+    pub pretend_feeds: Vec<String>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
     pub reset_scene: Option<ResetScene>,
@@ -69,8 +81,12 @@ impl Setup {
             clock,
             arm: String::new(),
             connector: None,
+            sources: Sources::default(),
+            supply: None,
+            tools: None,
             leader: None,
             feeds: vec![],
+            pretend_feeds: vec![],
             props: Latest::new(),
             reset_scene: None,
             loader,
@@ -98,6 +114,7 @@ pub(super) struct Assembly {
 pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
     let mut control = Control::new(Config {
         arm: setup.arm,
+        sources: setup.sources.clone(),
         knobs: setup.knobs,
         task: setup.task,
         policy: setup.policy,
@@ -119,12 +136,20 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         .map(|leader| LeaderSeat::start(leader, setup.clock.clone()))
         .transpose()?;
     let watchdog = Watchdog::default();
+    let bay = Bay::start(Stock {
+        sources: setup.sources,
+        leader,
+        supply: setup.supply,
+        tools: setup.tools,
+        pretend_feeds: setup.pretend_feeds,
+        clock: setup.clock.clone(),
+    })?;
     let control = ControlThread {
         pacer: Pacer::new(setup.clock.now()),
         clock: setup.clock,
         control,
         link: Link::start(setup.connector, watchdog.clone())?,
-        leader,
+        bay,
         commands: received,
         estop: EStop::default(),
         feeds: setup.feeds,

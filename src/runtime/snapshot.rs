@@ -12,7 +12,8 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
-use crate::runtime::{Fault, Knobs, LeaderView};
+use crate::runtime::workshop::WorkshopView;
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -68,6 +69,8 @@ pub enum Connection {
     Connecting,
     /// Answering. `torque` says whether the servos hold.
     Connected { torque: bool },
+    /// Answering, but no calibration fits it; says which is missing or what differs. It cannot be driven.
+    Uncalibrated(String),
     /// Lost, with the reason.
     Lost(String),
 }
@@ -238,6 +241,10 @@ pub struct Snapshot {
     pub stopped: Option<Stopped>,
     /// Name of the rig or port.
     pub arm: String,
+    /// The arms in use, by role.
+    pub sources: Sources,
+    /// The operator has chosen an arm in this session: worth remembering.
+    pub arms_chosen: bool,
     pub connection: Connection,
     /// Joints whose servos have torque, as far as they were last asked. Where the arm is not armed, 0 means limp; anything
     /// else is an arm that holds in part, or that another program left holding.
@@ -254,6 +261,8 @@ pub struct Snapshot {
     pub parked: bool,
     /// The leader arm, if one was named.
     pub leader: Option<LeaderView>,
+    /// How the servos are.
+    pub health: Health,
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,
@@ -314,4 +323,6 @@ pub struct Snapshot {
     pub max_step: f32,
     /// Things on the table that the simulated rig knows the place of.
     pub props: Arc<Props>,
+    /// Ports, who is on them, and what is being done there.
+    pub workshop: Arc<WorkshopView>,
 }

@@ -67,6 +67,12 @@ impl SimArm {
         Box::new(SimPort::new(Arc::clone(&self.bus), self.clock.clone()))
     }
 
+    /// The servos' end of the wire, for whoever carries the bytes another way.
+    #[cfg(unix)]
+    pub(super) fn wire(&self) -> Arc<Mutex<SimBus>> {
+        Arc::clone(&self.bus)
+    }
+
     /// The clock by which the arm moves; the driver needs it too.
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -108,10 +114,15 @@ impl SimArm {
         self.touched(|bus, _| bus.heal());
     }
 
-    /// Plays a script from now on, in the place of any other. Its random faults depend on nothing but their seed and the
-    /// number of the transaction, so that on a virtual clock a run can be repeated exactly.
+    /// Plays a script from now on, beside any other that has not come to its end. Its random faults depend on nothing but
+    /// their seed and the number of the transaction, so that on a virtual clock a run can be repeated exactly.
     pub fn script(&self, script: Script) {
         self.touched(|bus, now| bus.play(script, now));
+    }
+
+    /// Drops what scripts still have in store; faults that are in force last on.
+    pub fn end_scripts(&self) {
+        self.touched(|bus, _| bus.end_scripts());
     }
 
     /// Moves limp joints from now on as a person's hand does; joints with torque do not give way.

@@ -275,12 +275,15 @@ impl Playing {
         }
     }
 
-    /// What has come due by `now`, one at a time.
-    pub fn due(&mut self, now: Duration) -> Option<Act> {
-        let due = self.timed.front().is_some_and(|(when, _)| *when <= now);
-        due.then(|| self.timed.pop_front())
-            .flatten()
-            .map(|(_, act)| act)
+    /// What has come due by `now`.
+    pub fn due(&mut self, now: Duration) -> Vec<Act> {
+        let due = self.timed.partition_point(|(when, _)| *when <= now);
+        self.timed.drain(..due).map(|(_, act)| act).collect()
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_over(&self) -> bool {
+        self.timed.is_empty() && self.counted.is_empty()
     }
 
     /// A transaction begins; what comes with it.
@@ -374,15 +377,15 @@ mod tests {
             .unwrap();
         let mut playing = Playing::new(script, Duration::from_secs(10));
         let secs = Duration::from_secs;
-        assert_eq!(playing.due(secs(10)), None);
-        assert_eq!(playing.due(secs(12)), Some(Fault::Mute(1).into()));
-        assert_eq!(playing.due(secs(12)), Some(Fault::Mute(2).into()));
-        assert_eq!(playing.due(secs(99)), None);
+        assert!(playing.due(secs(10)).is_empty());
+        let both = [Fault::Mute(1).into(), Fault::Mute(2).into()];
+        assert_eq!(playing.due(secs(12)), both);
+        assert!(playing.due(secs(99)).is_empty() && !playing.is_over());
         assert!(playing.transaction().is_empty());
         assert_eq!(
             playing.transaction(),
             [Fault::Mute(3).into(), Fault::Mute(4).into()]
         );
-        assert!(playing.transaction().is_empty());
+        assert!(playing.transaction().is_empty() && playing.is_over());
     }
 }

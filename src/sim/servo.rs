@@ -47,6 +47,9 @@ pub struct SimServo {
     turns: f64,
     /// Counts a second.
     velocity: f64,
+    /// Duty cycle, permille, signed.
+    load: f64,
+    resting: bool,
     celsius: f64,
     /// Volts that reach this servo.
     volts: f64,
@@ -82,6 +85,8 @@ impl SimServo {
             encoder,
             turns: 0.0,
             velocity: 0.0,
+            load: 0.0,
+            resting: false,
             celsius: motor::IDLE_CELSIUS,
             volts: variant.supply_volts(),
             overload_s: 0.0,
@@ -156,14 +161,20 @@ impl SimServo {
     pub fn set(&mut self, register: Register, value: i32) {
         if let Ok(encoded) = register.encode(value) {
             self.put(register, encoded);
-            self.settings = Settings::of(&self.registers);
+            self.look();
         }
     }
 
     /// Sets one byte whatever its protection.
     pub fn poke(&mut self, address: u8, value: u8) {
         self.registers[usize::from(address)] = value;
+        self.look();
+    }
+
+    /// Takes note of what the registers say now.
+    fn look(&mut self) {
         self.settings = Settings::of(&self.registers);
+        self.resting = false;
     }
 
     fn put(&mut self, register: Register, encoded: Encoded) {
@@ -181,9 +192,8 @@ impl SimServo {
         }
         self.set(Register::TorqueLimit, self.get(Register::MaxTorqueLimit));
         self.velocity = 0.0;
-        self.overload_s = 0.0;
-        self.overcurrent_s = 0.0;
-        self.latched = 0;
+        self.load = 0.0;
+        self.forgive();
         self.pending = None;
         self.forget_turns();
         self.report();
@@ -213,7 +223,7 @@ impl SimServo {
                 self.registers[usize::from(at)] = *byte;
             }
         }
-        self.settings = Settings::of(&self.registers);
+        self.look();
         let covers = |register: Register| {
             (0..register.width()).any(|offset| {
                 let at = usize::from(register.address() + offset);
@@ -320,6 +330,7 @@ impl SimServo {
     pub fn place(&mut self, encoder: f64) {
         self.encoder = encoder;
         self.velocity = 0.0;
+        self.resting = false;
         self.report();
     }
 

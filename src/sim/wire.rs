@@ -70,7 +70,7 @@ impl io::Read for SimPort {
             if now >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let wake = bus.next_arrival().map_or(deadline, |at| at.min(deadline));
+            let wake = bus.next_burst().map_or(deadline, |at| at.min(deadline));
             drop(bus);
             self.clock.sleep_until(wake);
         }

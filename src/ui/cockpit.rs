@@ -43,6 +43,7 @@ pub fn cockpit_ui(
     draft.follow(snapshot, now);
     draft.pictures.refresh(ui.ctx(), &snapshot.cameras);
     draft.scene.wanted = [0, 0];
+    draft.scene.subject = None;
     let ctx = ui.ctx().clone();
     keys_ui(&ctx, snapshot, draft, commands);
     hand::held_keys(&ctx, snapshot, draft);

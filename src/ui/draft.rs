@@ -11,6 +11,7 @@ use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
 use crate::ui::scene_panel::SceneDraft;
+use crate::ui::workshop::WorkshopDraft;
 
 /// Log lines kept for the log page.
 pub const LOG_LINES_KEPT: usize = 1000;
@@ -59,6 +60,7 @@ pub struct Draft {
     pub policy: PolicyDraft,
     pub knobs: KnobDraft,
     pub scene: SceneDraft,
+    pub workshop: WorkshopDraft,
     pub pictures: Pictures,
     /// The operator pressed "Release torque" and has not answered the warning yet.
     pub asks_to_release: bool,

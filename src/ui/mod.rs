@@ -38,6 +38,7 @@ pub mod theme;
 mod tip_panel;
 mod top_bar;
 mod words;
+mod workshop;
 
 pub use cockpit::cockpit_ui;
 pub use draft::{Draft, Page};

@@ -94,12 +94,17 @@ impl State {
         match connection {
             Connection::Absent => Some(Self::new(
                 "No arm",
-                "plug in the SO-101 and its power, or start with --rig",
+                "plug in the SO-101 and its power, then choose it: Arms…",
                 Tone::Calm,
             )),
             Connection::Connecting => Some(Self::new(
                 "Connecting",
                 "looking for six servos on the bus",
+                Tone::Calm,
+            )),
+            Connection::Uncalibrated(why) => Some(Self::new(
+                "Not calibrated",
+                format!("Arms… calibrates it · {why}"),
                 Tone::Calm,
             )),
             Connection::Lost(why) => Some(Self::new("Arm lost", why, Tone::Fault)),

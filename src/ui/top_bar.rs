@@ -242,8 +242,7 @@ fn arm_ui(
         }
     });
     if !matches!(snapshot.connection, Connection::Connected { .. }) {
-        let text = RichText::new("torque unknown").size(theme::SMALL);
-        ui.label(text.color(ink.weak));
+        arms_button_ui(ui, snapshot, draft, ink);
         return;
     }
     ui.horizontal(|ui| {
@@ -251,6 +250,24 @@ fn arm_ui(
         ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
         ui.spacing_mut().item_spacing.x = 6.0;
         torque_ui(ui, snapshot, draft, commands);
+    });
+}
+
+/// Without an arm that could be armed, the way to one. While one is being connected there is nothing to choose.
+fn arms_button_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, ink: Ink) {
+    if snapshot.connection == Connection::Connecting {
+        let text = RichText::new("torque unknown").size(theme::SMALL);
+        ui.label(text.color(ink.weak));
+        return;
+    }
+    ui.horizontal(|ui| {
+        ui.spacing_mut().interact_size.y = 18.0;
+        ui.spacing_mut().button_padding = Vec2::new(7.0, 1.0);
+        let hint = "Set-up, Arms: ports, calibration, and which arm is flown.";
+        if torque_button_ui(ui, "Arms…", hint, true) {
+            draft.page = Page::Setup;
+            draft.workshop.is_open = true;
+        }
     });
 }
 
@@ -265,6 +282,7 @@ fn arm_words(snapshot: &Snapshot, room: f32) -> String {
         Connection::Connecting => format!("connecting: {name}"),
         Connection::Connected { .. } if room < ARM_WIDTH_NARROW => name.to_owned(),
         Connection::Connected { .. } => format!("{name} connected"),
+        Connection::Uncalibrated(_) => format!("not calibrated: {name}"),
         Connection::Lost(_) => format!("lost: {name}"),
     }
 }

@@ -11,3 +11,4 @@ mod rig;
 mod teleop;
 mod trouble;
 mod tuning;
+mod workshop;

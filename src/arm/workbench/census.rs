@@ -4,7 +4,8 @@
 use super::{IDS, Workbench, motor};
 use crate::arm::bus::TRIES;
 use crate::arm::calibration::{COUNTS_PER_TURN, Calibration, MotorCalibration};
-use crate::arm::error::{Error, Motor, Problem};
+use crate::arm::error::{Error, Motor};
+use crate::arm::problem::Problem;
 use crate::arm::numbering::STS3215;
 use crate::arm::register::{Block, Register};
 use crate::arm::{PHASE_MULTI_TURN, Telemetry, telemetry_from};
@@ -56,7 +57,7 @@ impl Workbench {
     /// # Errors
     /// The port is gone.
     pub fn census(&mut self) -> Result<Census, Error> {
-        let blocks = [Block::IDENTITY, Block::HOMING, Block::CONTROL, Block::STATE];
+        let blocks = [Block::IDENTITY, Block::CONTROL, Block::STATE];
         let mut census = Census::default();
         for (index, id) in IDS.into_iter().enumerate() {
             let noise = self.noise();
@@ -64,12 +65,12 @@ impl Workbench {
             for block in blocks {
                 let answer = self.bus.sync_read(block, &[id], TRIES);
                 let answer = answer.map_err(|error| self.error(error))?.pop().flatten();
-                // Who does not answer the first question is not asked three more.
+                // Who does not answer the first question is not asked two more.
                 let Some(answer) = answer else { break };
                 read.push(answer);
             }
-            if let [identity, homing, control, state] = read.as_slice() {
-                census.cards[index] = Some(card(id, identity, homing, control, state));
+            if let [identity, control, state] = read.as_slice() {
+                census.cards[index] = Some(card(id, identity, control, state));
             } else if self.noise() > noise {
                 census.garbled.push(id);
             }
@@ -84,7 +85,7 @@ impl Workbench {
     }
 }
 
-fn card(id: u8, identity: &[u8], homing: &[u8], control: &[u8], state: &[u8]) -> ServoCard {
+fn card(id: u8, identity: &[u8], control: &[u8], state: &[u8]) -> ServoCard {
     let fixed = |register| Block::IDENTITY.value(register, identity);
     ServoCard {
         motor: motor(id),
@@ -96,12 +97,12 @@ fn card(id: u8, identity: &[u8], homing: &[u8], control: &[u8], state: &[u8]) ->
         entry: MotorCalibration {
             id,
             drive_mode: 0,
-            homing_offset: Block::HOMING.value(Register::HomingOffset, homing),
+            homing_offset: fixed(Register::HomingOffset),
             range_min: fixed(Register::MinPositionLimit),
             range_max: fixed(Register::MaxPositionLimit),
         },
         phase: fixed(Register::Phase),
-        mode: Block::HOMING.value(Register::OperatingMode, homing),
+        mode: fixed(Register::OperatingMode),
         acknowledges: fixed(Register::ResponseStatusLevel) != 0,
         decivolts: [
             fixed(Register::MinVoltageLimit),

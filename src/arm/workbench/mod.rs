@@ -46,15 +46,15 @@ pub struct Look {
 }
 
 impl Workbench {
-    /// Takes over an open port. An adapter that echoes is refused: an echo can pass for an answer.
+    /// Takes over an open port; `name` is what errors call it. An adapter that echoes is refused: an echo can pass for an
+    /// answer.
     ///
     /// # Errors
     /// An echoing adapter, or a lost port.
-    pub fn open(port: Port, clock: &Clock) -> Result<Self, Error> {
-        let name = port.name().unwrap_or_else(|| "serial port".to_owned());
+    pub fn open(port: Port, name: &str, clock: &Clock) -> Result<Self, Error> {
         let mut bench = Self {
             bus: Bus::new(port, clock.clone(), REPLY_TIMEOUT),
-            port: name,
+            port: name.to_owned(),
             clock: clock.clone(),
         };
         let echoes = bench.bus.echoes(IDS[0]);

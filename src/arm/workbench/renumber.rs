@@ -89,17 +89,17 @@ impl Workbench {
             self.bus
                 .sync_write(Register::Id, &[(lone.id, i32::from(id))])?;
         }
-        self.expect(id, Register::Id, i32::from(id))?;
+        self.verify(id, Register::Id, i32::from(id))?;
         if lone.rate != 0 {
             // The same for the speed.
             self.bus.sync_write(Register::BaudRate, &[(id, 0)])?;
             self.bus.set_rate(0);
         }
-        self.expect(id, Register::BaudRate, 0)?;
+        self.verify(id, Register::BaudRate, 0)?;
         self.bus.write(id, Register::Lock, 1)
     }
 
-    fn expect(&mut self, id: u8, register: Register, wrote: i32) -> Result<(), BusError> {
+    fn verify(&mut self, id: u8, register: Register, wrote: i32) -> Result<(), BusError> {
         let read = self.bus.read(id, register)?;
         if read == wrote {
             return Ok(());

@@ -120,6 +120,7 @@ fn obstacle(seen: &Snapshot) -> Option<String> {
     }
     match &seen.connection {
         Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(lost_arm(seen, why)),
+        Connection::Uncalibrated(why) => Some(lost_arm(seen, why)),
         _ => blind(seen),
     }
 }

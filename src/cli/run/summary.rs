@@ -155,7 +155,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
     if let PolicyStatus::Refused { why, stats } = &snapshot.policy {
         return Some(choices(why.clone(), stats));
     }
-    if let Connection::Lost(why) = &snapshot.connection {
+    if let Connection::Lost(why) | Connection::Uncalibrated(why) = &snapshot.connection {
         return Some(lost_arm(snapshot, why));
     }
     let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
@@ -171,7 +171,10 @@ pub fn sentences(what: &str, remedy: &str) -> String {
 /// Why the arm is not there and what to do about it; the port is named once, whoever named it.
 pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
     let mut faults = snapshot.faults.iter();
-    let remedy = faults.find(|fault| fault.kind == FaultKind::BusLost && fault.active);
+    let remedy = faults.find(|fault| {
+        let kinds = [FaultKind::BusLost, FaultKind::Uncalibrated];
+        fault.active && kinds.contains(&fault.kind)
+    });
     let remedy = remedy.map_or_else(String::new, |fault| format!(". {}", fault.remedy));
     let arm = &snapshot.arm;
     if arm.is_empty() || why.starts_with(arm.as_str()) {
@@ -184,9 +187,13 @@ pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
 fn stops_the_policy(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BusLost
+        | FaultKind::Uncalibrated
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
+        | FaultKind::Overload
+        | FaultKind::Overheat
+        | FaultKind::Supply
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
@@ -197,10 +204,12 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LoopStalled
         | FaultKind::LoopDied => true,
         FaultKind::BusRetry
+        | FaultKind::Clearance
         | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow
-        | FaultKind::Settings => false,
+        | FaultKind::Settings
+        | FaultKind::Workshop => false,
     }
 }
 

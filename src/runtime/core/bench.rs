@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
+use crate::arm::Role;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
@@ -12,9 +13,10 @@ use crate::runtime::core::{
 };
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
+use crate::runtime::workshop::Order;
 use crate::runtime::{
-    CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode, Scheduling,
-    Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
+    LeaderView, Mode, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -43,6 +45,7 @@ pub struct Bench {
     pub gone: bool,
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
+    pub health: Health,
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
@@ -64,6 +67,8 @@ pub struct Bench {
     pub starts: u64,
     /// How often a policy thread was left.
     pub left: u64,
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    pub orders: Vec<Order>,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -105,6 +110,7 @@ impl Bench {
             gone: false,
             absent: false,
             alarms: vec![],
+            health: Health::default(),
             torque: false,
             stuck: None,
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
@@ -119,6 +125,8 @@ impl Bench {
             requests: vec![],
             starts: 0,
             left: 0,
+            arms: vec![],
+            orders: vec![],
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -141,6 +149,8 @@ impl Bench {
         let before = self.control.queue.consumed();
         let outputs = self.control.tick(inputs);
         self.left += u64::from(outputs.leave_policy);
+        self.arms.extend(outputs.arms);
+        self.orders.extend(outputs.orders);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;
@@ -220,6 +230,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: self.limits,
+            health: self.health.clone(),
         })
     }
 
@@ -321,6 +332,10 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
+            ArmOrder::ClearAlarm(joint) => {
+                self.health.joints[joint.index()].alarms.clear();
+                Settled::Nothing
+            }
             ArmOrder::Send(goal) => {
                 let goal = self.kept_at.unwrap_or(goal);
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));

@@ -67,11 +67,14 @@ impl Control {
                 bind(&mut self.remembered, &view, camera);
                 self.sample.changed = true;
             }
+            Command::ClearAlarm(joint) => self.clear_alarm(joint),
             Command::Acknowledge(id) => self.faults.acknowledge(id),
             Command::ResetScene => {
                 self.reset();
                 outputs.reset_scene = true;
             }
+            Command::UseArm(role, source) => self.use_arm(role, source, outputs),
+            Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
                 self.stop("the end of the program");
                 self.closing.get_or_insert(self.now + CLOSING_LIMIT);
@@ -84,6 +87,15 @@ impl Control {
             self.parking = None;
         }
         if self.stopped.is_some() || mode == self.mode {
+            return;
+        }
+        if let Some(why) = self.health.unfit().filter(|_| mode != Mode::Hold) {
+            let refused = words(
+                format!("{mode} was asked for, but {why}"),
+                "See to that first; the fault says how.",
+            );
+            self.faults
+                .flash(self.now, FaultKind::Arming, "mode", refused);
             return;
         }
         // What is wanted now outranks what is under way, and either outranks how the arm is.

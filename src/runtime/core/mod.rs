@@ -4,8 +4,10 @@
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
 mod approach;
+mod arms;
 mod commands;
 mod goal;
+mod health;
 mod jog;
 mod lead;
 mod park;
@@ -29,9 +31,11 @@ mod torque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::health::HealthWatch;
 use crate::action::Action;
+use crate::arm::Role;
 use crate::clock::Tick;
-use crate::joint::JointVec;
+use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
@@ -46,9 +50,10 @@ use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
 use crate::runtime::watchdog::Trip;
+use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode, PolicyStatus,
-    Sample, Snapshot, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, LeaderView,
+    Mode, PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -69,6 +74,8 @@ const HUMAN_FPS: f32 = 60.0;
 pub struct Config {
     /// Name of the rig or port.
     pub arm: String,
+    /// The arms in use at the start.
+    pub sources: Sources,
     pub knobs: Knobs,
     pub task: String,
     /// The policy to load at the start.
@@ -88,6 +95,8 @@ pub enum ArmInput {
     Connecting,
     /// Not there, with the reason; the connector tries again.
     Lost(ArmFailure),
+    /// There, but no calibration fits it; the connector tries again.
+    Uncalibrated(ArmFailure),
     Up(ArmState),
 }
 
@@ -106,6 +115,8 @@ pub struct ArmState {
     pub alarms: Vec<ArmAlarm>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
+    /// How the servos are.
+    pub health: Health,
 }
 
 /// Why the arm could not be read or did not take an order.
@@ -152,6 +163,8 @@ pub struct Inputs {
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
+    /// What the workshop shows.
+    pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
 }
 
@@ -171,6 +184,8 @@ pub enum ArmOrder {
     ReleaseTorque,
     /// Go on with the change of torque that was begun.
     Advance,
+    /// Clear what this joint complained of.
+    ClearAlarm(Joint),
     /// Give the connection up; only a full handshake brings it back.
     Disconnect,
 }
@@ -186,6 +201,10 @@ pub struct Outputs {
     /// Ask the policy.
     pub request: Option<Box<ChunkRequest>>,
     pub reset_scene: bool,
+    /// Let the arm in this role go and take this one, in their order.
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    /// What the workshop is to do, after that.
+    pub orders: Vec<Order>,
     pub shutdown: bool,
 }
 
@@ -255,6 +274,10 @@ struct Counters {
 #[derive(Debug, Default)]
 pub struct Control {
     name: String,
+    sources: Sources,
+    /// The operator has chosen an arm in this session.
+    arms_chosen: bool,
+    workshop: Arc<WorkshopView>,
     now: Duration,
     tick: Tick,
     mode: Mode,
@@ -274,6 +297,7 @@ pub struct Control {
     approach: Approach,
     parking: Option<Parking>,
     arm: ArmWatch,
+    health: HealthWatch,
     queue: ActionQueue,
     filter: SimilarityFilter,
     /// Refusals of the filter when the last request left.
@@ -319,6 +343,7 @@ impl Control {
     pub fn new(config: Config) -> Self {
         let mut control = Self {
             name: config.arm,
+            sources: config.sources,
             wanted: config.knobs,
             task: config.task,
             supervisor: Supervisor::new(config.patience),
@@ -378,6 +403,7 @@ impl Control {
         self.sample = Sample::default();
         self.cameras = inputs.cameras;
         self.props = inputs.props;
+        self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
         self.hear_leader(inputs.leader);
@@ -446,6 +472,9 @@ impl Control {
             return order;
         }
         let may_send = torque && self.arm.armed && self.arm.failed.is_none();
+        if may_send && let Some(joint) = self.health.clears.pop() {
+            return ArmOrder::ClearAlarm(joint);
+        }
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }

@@ -47,6 +47,8 @@ impl Control {
             interrupted: self.teleop.interrupted(),
             stopped: self.stopped.clone(),
             arm: self.name.clone(),
+            sources: self.sources.clone(),
+            arms_chosen: self.arms_chosen,
             connection: self.arm.connection.clone(),
             held_joints: self.arm.held_joints,
             arming: self.share_of(Wanted::Torque),
@@ -55,6 +57,7 @@ impl Control {
             parking: self.parking.as_ref().map(Parking::share),
             parked: self.is_parked(),
             leader: self.teleop.leader(),
+            health: self.health.view(),
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,
@@ -94,6 +97,7 @@ impl Control {
             bus_retries: self.arm.retries,
             max_step: self.arm.max_step,
             props: Arc::clone(&self.props),
+            workshop: Arc::clone(&self.workshop),
         }
     }
 

@@ -93,7 +93,7 @@ fn lost_words(leader: Option<&LeaderView>) -> Words {
     let Some(leader) = leader else {
         return words(
             "there is no leader arm",
-            "Name its port when you start (--leader PORT), or drive with JOG.",
+            "Choose one under Set-up, Arms, or start with --leader PORT; or drive with JOG.",
         );
     };
     let name = &leader.name;

@@ -22,6 +22,8 @@ use obey::Answers;
 const BITS_PER_BYTE: u32 = 10;
 /// From the end of a request to the first answer, and between answers.
 const TURNAROUND: Duration = Duration::from_micros(20);
+/// A longer pause between two bytes ends a burst.
+const BURST_GAP: Duration = Duration::from_micros(100);
 /// Step of the motor models, and of the rest while nothing turns.
 const STEP: Duration = Duration::from_millis(1);
 const RESTING_STEP: Duration = Duration::from_millis(10);
@@ -64,7 +66,7 @@ pub struct SimBus {
     mounting: Mounting,
     servos: [SimServo; JOINT_COUNT],
     faults: InForce,
-    script: Playing,
+    scripts: Vec<Playing>,
     hand: Hand,
     supply_volts: f64,
     /// What the host's port is set to, bits a second.
@@ -89,7 +91,7 @@ impl SimBus {
             mounting: Mounting(build.calibration()),
             servos: build.servos(),
             faults: InForce::default(),
-            script: Playing::default(),
+            scripts: Vec::new(),
             hand: Hand::default(),
             supply_volts: build.variant().supply_volts(),
             baud_rate: BAUD_RATE,
@@ -129,10 +131,22 @@ impl SimBus {
         self.faults.disconnected
     }
 
-    /// Begins a fault script at `now`, in the place of any other.
+    /// Begins a fault script at `now`.
     pub fn play(&mut self, script: Script, now: Duration) {
-        self.script = Playing::new(script, now);
+        self.scripts.push(Playing::new(script, now));
         self.act_until(now);
+    }
+
+    /// Forgets all scripts.
+    pub fn end_scripts(&mut self) {
+        self.scripts.clear();
+    }
+
+    /// The host has gone: what is on its way to it is lost, and so is the beginning of a request.
+    #[cfg(unix)]
+    pub fn hang_up(&mut self) {
+        self.answers.clear();
+        self.requests.finish();
     }
 
     /// Lets the hand begin something at `now`.
@@ -205,11 +219,16 @@ impl SimBus {
         }
     }
 
-    /// Does what the script has for the time until `now`.
+    /// Does what the scripts have for the time until `now`.
     fn act_until(&mut self, now: Duration) {
-        while let Some(act) = self.script.due(now) {
+        if self.scripts.is_empty() {
+            return;
+        }
+        let due = self.scripts.iter_mut().flat_map(|script| script.due(now));
+        for act in due.collect::<Vec<_>>() {
             self.act(act, now);
         }
+        self.scripts.retain(|script| !script.is_over());
     }
 
     fn act(&mut self, act: Act, now: Duration) {
@@ -271,7 +290,8 @@ impl SimBus {
 
     /// What script and chance have in store for the transaction that begins.
     fn misfortunes(&mut self, now: Duration) {
-        for act in self.script.transaction() {
+        let due = self.scripts.iter_mut().flat_map(Playing::transaction);
+        for act in due.collect::<Vec<_>>() {
             self.act(act, now);
         }
         let ids = self.servos.each_ref().map(SimServo::id);
@@ -329,9 +349,16 @@ impl SimBus {
         self.answers.iter().take_while(|(at, _)| *at <= now).count()
     }
 
-    /// When the next byte will have arrived.
-    pub fn next_arrival(&self) -> Option<Duration> {
-        self.answers.front().map(|(at, _)| *at)
+    /// When the bytes that come next, one close behind the other, will all have arrived: adapters hand over bursts.
+    pub fn next_burst(&self) -> Option<Duration> {
+        let mut arrivals = self.answers.iter().map(|(at, _)| *at);
+        let first = arrivals.next()?;
+        let close = |last: &mut Duration, at: Duration| {
+            let follows = at.saturating_sub(*last) <= BURST_GAP;
+            *last = at;
+            follows.then_some(at)
+        };
+        Some(arrivals.scan(first, close).last().unwrap_or(first))
     }
 
     /// Throws away what has arrived; what is still on the wire will arrive.

@@ -20,32 +20,36 @@ pub(super) const IDLE_CELSIUS: f64 = 30.0;
 impl SimServo {
     /// Milliamperes that the motor draws now.
     pub fn milliamperes(&self) -> f64 {
-        self.load().abs() / 1000.0 * STALL_MILLIAMPERES
+        self.load.abs() / 1000.0 * STALL_MILLIAMPERES
     }
 
-    /// Whether nothing turns, so that time may pass in longer steps.
+    /// Whether nothing turned in the last step and nothing has changed since, so that time may pass in longer steps.
     pub fn is_resting(&self) -> bool {
-        let at_rest = !self.torque() || self.error().abs() < THERE || self.is_blocked();
-        self.velocity == 0.0 && self.pull.is_none() && at_rest
+        self.resting
     }
 
     /// Runs `dt_s` seconds with `volts` at the plug.
     pub fn advance(&mut self, dt_s: f64, volts: f64) {
-        self.volts = if self.is_plugged() { volts } else { 0.0 };
+        self.volts = if self.plugged { volts } else { 0.0 };
         self.boot_s = (self.boot_s - dt_s).max(0.0);
-        self.turn(dt_s);
+        if self.settings.torque {
+            self.drive(dt_s);
+        } else {
+            self.yield_to_hand(dt_s);
+        }
         self.protect(dt_s);
     }
 
     /// Moves towards the goal with the speed and acceleration that the registers allow.
-    fn turn(&mut self, dt_s: f64) {
-        if !self.torque() {
-            self.yield_to_hand(dt_s);
-            return;
-        }
+    fn drive(&mut self, dt_s: f64) {
         let error = self.error();
-        if self.is_blocked() || self.effort() <= 0.0 {
+        let effort = self.effort();
+        let blocked = self.is_blocked(error);
+        if blocked || effort <= 0.0 {
+            let pushing = if blocked { error * LOAD_PER_COUNT } else { 0.0 };
+            self.load = pushing.clamp(-effort, effort);
             self.velocity = 0.0;
+            self.resting = true;
             return;
         }
         let change = self.settings.acceleration * dt_s;
@@ -56,11 +60,15 @@ impl SimServo {
         } else {
             self.velocity + (wanted - self.velocity).clamp(-change, change)
         };
-        let next = self.encoder + self.velocity * dt_s;
+        let step = self.velocity * dt_s;
+        let next = self.encoder + step;
         self.encoder = self.stopped(next);
-        if self.encoder != next || self.settings.mode == 0 && self.error().abs() < THERE {
+        if self.encoder != next || self.settings.mode == 0 && (error - step).abs() < THERE {
             self.velocity = 0.0;
         }
+        self.resting = self.velocity == 0.0;
+        let turning = if self.resting { 0.0 } else { FRICTION_LOAD };
+        self.load = self.velocity.signum() * turning.min(effort);
     }
 
     /// Counts a second at which it would turn if it had no inertia.
@@ -88,6 +96,8 @@ impl SimServo {
             self.encoder = self.stopped(next);
         }
         self.velocity = (self.encoder - before) / dt_s;
+        self.load = 0.0;
+        self.resting = self.velocity == 0.0;
     }
 
     /// The ends between which it can turn now.
@@ -109,10 +119,10 @@ impl SimServo {
     }
 
     /// Whether it pushes against something that does not give way.
-    fn is_blocked(&self) -> bool {
+    fn is_blocked(&self, error: f64) -> bool {
         let [low, high] = self.ends();
         let towards = match self.settings.mode {
-            0 => self.error(),
+            0 => error,
             1 => self.settings.wheel_speed,
             _ => 0.0,
         };
@@ -131,30 +141,11 @@ impl SimServo {
 
     /// Counts from here to the goal, which the firmware keeps inside its limits. Zero where there is no goal.
     fn error(&self) -> f64 {
-        if self.torque() && self.settings.mode == 0 {
+        if self.settings.mode == 0 {
             self.settings.goal - self.position()
         } else {
             0.0
         }
-    }
-
-    /// Duty cycle now, permille, signed.
-    pub(super) fn load(&self) -> f64 {
-        if !self.torque() {
-            return 0.0;
-        }
-        let turning = if self.velocity == 0.0 {
-            0.0
-        } else {
-            FRICTION_LOAD * self.velocity.signum()
-        };
-        let pushing = if self.is_blocked() {
-            self.error() * LOAD_PER_COUNT
-        } else {
-            0.0
-        };
-        let effort = self.effort();
-        (turning + pushing).clamp(-effort, effort)
     }
 
     /// Writes what is measured into the registers.
@@ -169,7 +160,7 @@ impl SimServo {
         let measured = [
             (Register::PresentPosition, position),
             (Register::PresentVelocity, self.velocity.round() as i32),
-            (Register::PresentLoad, self.load().round() as i32),
+            (Register::PresentLoad, self.load.round() as i32),
             (
                 Register::PresentCurrent,
                 (self.milliamperes() / CURRENT_UNIT).round() as i32,

@@ -17,7 +17,7 @@ const OVERLOAD_ALARM: u8 = 0x20;
 impl SimServo {
     /// Heat, overload, current and voltage, and what the servo does about them.
     pub(super) fn protect(&mut self, dt_s: f64) {
-        let load = self.load().abs();
+        let load = self.load.abs();
         let duty = load / 1000.0;
         self.celsius += (HEATING * duty * duty - COOLING * (self.celsius - ROOM_CELSIUS)) * dt_s;
         let lasting = |seconds: f64, above: bool| if above { seconds + dt_s } else { 0.0 };

@@ -8,7 +8,7 @@ use crate::arm::register::{Block, Register};
 use crate::arm::{ErrorKind, Role};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
-use crate::sim::{Build, Fault, Gesture, Plug, Script, SimArm, Stage, Traffic};
+use crate::sim::{Build, Fault, Gesture, Plug, SimArm, Stage, Traffic};
 
 /// Reads all positions every 10 ms; when which servo was missing after one try.
 fn missing(rig: &SimArm, reads: usize) -> Vec<(usize, usize)> {
@@ -71,8 +71,10 @@ fn a_plague_ends_with_heal_and_the_script_goes_on() {
     assert!(missing(&rig, 20).is_empty());
     rig.clock().advance(Duration::from_secs(1));
     assert_eq!(missing(&rig, 20).len(), 20);
-    rig.script(Script::default());
+    rig.script("at 1min silent".parse().unwrap());
+    rig.end_scripts();
     rig.heal();
+    rig.clock().advance(Duration::from_mins(2));
     assert!(missing(&rig, 20).is_empty());
 }
 

@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(20);
 const STEP: i32 = 150;
 
 fn bench(rig: &SimArm) -> Workbench {
-    Workbench::open(rig.port(), rig.clock()).unwrap()
+    Workbench::open(rig.port(), "bench", rig.clock()).unwrap()
 }
 
 fn connect_with(rig: &SimArm, calibration: Calibration) -> Result<Arm, Error> {
