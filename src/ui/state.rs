@@ -306,7 +306,7 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
 
 fn leader_obstacle(snapshot: &Snapshot) -> Option<&'static str> {
     match &snapshot.leader {
-        None => Some("There is no leader arm. Start with --leader PORT, or drive with JOG."),
+        None => Some("There is no leader arm. Choose one under Set-up, Arms, or drive with JOG."),
         Some(leader) if leader.is_live() => None,
         Some(_) => Some("The leader is not read. Check its cable and its supply."),
     }
