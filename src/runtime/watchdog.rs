@@ -306,7 +306,10 @@ mod tests {
             }
         };
         goal[Joint::ShoulderPan] += 15.0;
-        arm.send_action(goal).unwrap();
+        for _ in 0..8 {
+            arm.send_action(goal).unwrap();
+            clock.advance(33 * MS);
+        }
         (rig, arm, watchdog)
     }
 

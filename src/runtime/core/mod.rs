@@ -342,11 +342,6 @@ impl Control {
         asked.or(loading.then_some(Duration::ZERO))
     }
 
-    /// The pose that was sent last, or the measured one while the arm is limp.
-    pub fn commanded(&self) -> JointVec {
-        self.arm.commanded
-    }
-
     /// Decides one tick.
     pub fn tick(&mut self, inputs: Inputs) -> Outputs {
         self.now = inputs.now;
