@@ -1,7 +1,8 @@
 //! Row 29 on the program itself: it flies a pretend arm over a serial port, and somebody ends it in mid-motion.
 
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use smolpilot::clock::Clock;
@@ -11,60 +12,83 @@ use smolpilot::sim::{Fault, Pty, SimArm};
 use crate::flight::GOAL;
 
 /// Longer than anything takes on a busy machine; reached only when the test fails.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
+/// How long the program may take to drive. On a machine that is too busy for pretend servos to answer in time, it says so
+/// and waits for its operator, who tries again.
+const DRIVEN: Duration = Duration::from_secs(20);
+const STARTS: u32 = 3;
 /// Counts that a joint is pushed from where it stands, while it is driven, and after a stop.
 const PUSHED: i32 = 60;
 const AT_REST: i32 = 12;
 
+/// One program at a time: each computes for a second or two, and the pretend servos have to answer meanwhile.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// The program, flying an arm whose joints are blocked, so that each pushes towards where the policy wants it.
 struct Flown {
     arm: SimArm,
+    program: Child,
     _port: Pty,
     _folder: tempfile::TempDir,
-    program: Child,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Flown {
     fn pushing() -> Self {
+        for _ in 0..STARTS {
+            let mut flown = Self::start();
+            if flown.came_to(|arm| pushed(arm) > PUSHED) {
+                return flown;
+            }
+        }
+        panic!("it does not drive");
+    }
+
+    fn start() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let arm = SimArm::new(Clock::real());
         let port = Pty::start(arm.clone(), None).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let program = start(&port.path().unwrap(), folder.path(), &arm);
-        let mut flown = Self {
+        Self {
             arm,
+            program,
             _port: port,
             _folder: folder,
-            program,
-        };
-        flown.wait_until("driven", |arm| arm.torque(Joint::Gripper));
-        for id in 1..=6 {
-            flown.arm.inject(Fault::Stuck(id));
+            _turn: turn,
         }
-        flown.wait_until("pushing", |arm| pushed(arm) > PUSHED);
-        flown
     }
 
-    fn wait_until(&mut self, what: &str, condition: impl Fn(&SimArm) -> bool) {
-        let end = Instant::now() + LIMIT;
-        while !condition(&self.arm) {
-            let ended = self.program.try_wait().unwrap();
-            assert!(
-                ended.is_none() && Instant::now() < end,
-                "never {what}: {ended:?}"
-            );
+    /// Waits until the arm is driven, blocks its joints, and waits until it is like this.
+    fn came_to(&mut self, condition: impl Fn(&SimArm) -> bool) -> bool {
+        let end = Instant::now() + DRIVEN;
+        let mut is_blocked = false;
+        while Instant::now() < end {
+            assert!(self.program.try_wait().unwrap().is_none(), "it has ended");
+            let is_driven = Joint::ALL.iter().all(|&joint| self.arm.torque(joint));
+            if is_driven && !is_blocked {
+                (1..=6).for_each(|id| self.arm.inject(Fault::Stuck(id)));
+                is_blocked = true;
+            }
+            if is_blocked && condition(&self.arm) {
+                return true;
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
+        false
     }
 
-    /// Sends a signal.
-    fn signal(&self, name: &str) {
+    /// Sends these signals one right after the other.
+    fn signal(&self, names: &[&str]) {
         let pid = self.program.id().to_string();
-        let sent = Command::new("kill").args([name, &pid]).status().unwrap();
-        assert!(sent.success());
+        for name in names {
+            let sent = Command::new("kill").args([name, pid.as_str()]).status();
+            assert!(sent.unwrap().success());
+        }
     }
 
-    /// Waits for the end, and checks that every joint stands still and none was let go of.
-    fn ended(mut self) -> ExitStatus {
+    /// Waits for the end; the exit code. No joint was let go of.
+    fn ended(&mut self) -> Option<i32> {
         let end = Instant::now() + LIMIT;
         let status = loop {
             if let Some(status) = self.program.try_wait().unwrap() {
@@ -73,19 +97,14 @@ impl Flown {
             assert!(Instant::now() < end, "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
-        assert!(
-            pushed(&self.arm) <= AT_REST,
-            "it still pushes by {}",
-            pushed(&self.arm)
-        );
         assert!(Joint::ALL.iter().all(|&joint| self.arm.torque(joint)));
-        status
+        status.code()
     }
 }
 
 impl Drop for Flown {
     fn drop(&mut self) {
-        // Only a failed test leaves it running.
+        // Only one that does not drive, or a failed test, leaves it running.
         self.program.kill().ok();
         self.program.wait().ok();
     }
@@ -96,15 +115,17 @@ fn start(port: &Path, folder: &Path, arm: &SimArm) -> Child {
     std::fs::write(&calibration, arm.calibration().to_json()).unwrap();
     image::RgbImage::new(64, 48).save(&picture).unwrap();
     let camera = |name: &str| format!("--camera={name}={}", picture.display());
-    Command::new(env!("CARGO_BIN_EXE_smolpilot"))
+    Command::new("nice")
+        .args(["-n", "19", env!("CARGO_BIN_EXE_smolpilot")])
         .args(["run", "--arm", "--device=flex", "--policy=demo"])
         .args([camera("front"), camera("wrist")])
         .arg("--follower")
         .arg(port)
         .arg("--calibration")
         .arg(calibration)
+        .env("RAYON_NUM_THREADS", "1")
         .stdout(Stdio::null())
-        .stderr(std::fs::File::create("/tmp/sig.err").unwrap())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap()
 }
@@ -123,40 +144,32 @@ fn pushed(arm: &SimArm) -> i32 {
 }
 
 #[test]
-fn fault_29_signals_stop_the_arm_before_the_program_ends() {
-    for signal in ["-INT", "-TERM", "-HUP"] {
-        let flown = Flown::pushing();
-        flown.signal(signal);
-        assert_eq!(flown.ended().code(), Some(0), "{signal}");
+fn fault_29_a_signal_stops_the_arm_before_the_program_ends() {
+    for signal in ["-INT", "-TERM"] {
+        let mut flown = Flown::pushing();
+        flown.signal(&[signal]);
+        assert_eq!(flown.ended(), Some(0), "{signal}");
+        assert!(
+            pushed(&flown.arm) <= AT_REST,
+            "it still pushes after {signal}"
+        );
     }
 }
 
 #[test]
 fn fault_29_a_second_signal_does_not_break_the_stop_off() {
-    let flown = Flown::pushing();
-    for signal in ["-INT", "-TERM", "-INT"] {
-        flown.signal(signal);
-    }
+    let mut flown = Flown::pushing();
+    flown.signal(&["-HUP", "-TERM", "-INT"]);
     // Once the arm holds, the second one ends the program at once, unless it has ended by itself.
-    let code = flown.ended().code();
+    let code = flown.ended();
     assert!(matches!(code, Some(0 | 130)), "{code:?}");
+    assert!(pushed(&flown.arm) <= AT_REST, "it still pushes");
 }
 
 #[test]
 fn fault_29_a_stop_that_is_not_confirmed_shows_in_the_exit_code() {
-    let flown = Flown::pushing();
+    let mut flown = Flown::pushing();
     flown.arm.inject(Fault::Mute(1));
-    flown.signal("-TERM");
-    let arm = flown.arm.clone();
-    let mut flown = flown;
-    let end = Instant::now() + LIMIT;
-    let status = loop {
-        if let Some(status) = flown.program.try_wait().unwrap() {
-            break status;
-        }
-        assert!(Instant::now() < end, "it does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    assert_eq!(status.code(), Some(1));
-    assert!(Joint::ALL.iter().all(|&joint| arm.torque(joint)));
+    flown.signal(&["-TERM"]);
+    assert_eq!(flown.ended(), Some(1));
 }
