@@ -5,6 +5,7 @@ mod card;
 mod chart;
 mod cockpit;
 mod draft;
+mod health_panel;
 mod help_page;
 mod icon;
 mod jog_panel;

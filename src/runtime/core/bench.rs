@@ -213,7 +213,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
-            health: self.health.clone(),
+            health: Box::new(self.health.clone()),
         })
     }
 
