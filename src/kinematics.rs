@@ -184,6 +184,16 @@ pub struct ToolTarget {
 }
 
 impl ToolTarget {
+    /// Where the point between the finger tips is at these angles; [`inverse`] finds them again, as long as the elbow is up.
+    pub fn at(angles: Radians) -> Self {
+        Self {
+            position: forward(angles).gripper_point(PINCH_POINT),
+            pitch: angles[1] + angles[2] + angles[3],
+            roll: angles[4] - JAW_PLANE_ROLL,
+            tool: PINCH_POINT,
+        }
+    }
+
     /// Brings the point between the finger tips to `position`, jaws opening in the arm's plane.
     pub fn pinch(position: Vec3, pitch: f32) -> Self {
         Self {

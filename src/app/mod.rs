@@ -1,12 +1,20 @@
 //! Wires the rooms together; the only place that sees all of them.
 
+pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
+#[cfg(feature = "gui")]
+mod gamepad;
+#[cfg(feature = "gui")]
+mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
 pub mod log;
 #[cfg(feature = "gui")]
+mod pad;
+#[cfg(feature = "gui")]
 pub mod session;
+mod supply;
 mod takeoff;
 #[cfg(feature = "gui")]
 pub mod window;

@@ -1,15 +1,20 @@
 //! One session with the window: the rig behind it, and what the operator chose last time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::ending;
+use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
-use crate::app::wiring::{FIRST_TASK, Rig, RigOptions};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
+use crate::arm::{PortInfo, list_ports};
 use crate::latest::Latest;
-use crate::runtime::{FaultKind, Settings, ViewBinding};
+use crate::runtime::{ArmSource, FaultKind, Halted, KeptArm, Settings, ViewBinding};
 use crate::ui::Preferences;
 
 /// Opens the window over a rig and stays until it is closed.
@@ -30,7 +35,9 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .as_deref()
         .map(keeper::read_preferences)
         .unwrap_or_default();
+    ending::listen();
     let rig = Rig::start(options)?;
+    ending::guard(rig.runtime.halt());
     let shown: Latest<Preferences> = Latest::new();
     shown.set(preferences.clone());
     let keeper = path
@@ -38,17 +45,29 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .transpose()
         .context("cannot keep the settings")?;
     let estop = rig.runtime.estop.clone();
-    let closed = window::run(WindowSetup {
+    let stop: Arc<dyn Fn() + Send + Sync> = Arc::new(move || estop.press());
+    let gamepad = Gamepad::start(rig.runtime.commands.clone(), Arc::clone(&stop))
+        .context("cannot look for gamepads")?;
+    let setup = WindowSetup {
         snapshots: rig.runtime.snapshot.clone(),
         commands: rig.runtime.commands.clone(),
-        stop: Box::new(move || estop.press()),
+        stop,
+        is_over: Box::new(ending::interrupted),
         preferences,
         save: Box::new(move |chosen| shown.set(chosen.clone())),
         log: log::lines(),
-    });
+        pad: gamepad.status(),
+    };
+    // A window that crashes takes nothing along: the arm is stopped and the settings are kept all the same.
+    let closed = catch_unwind(AssertUnwindSafe(|| window::run(setup)));
     drop(keeper);
-    rig.shutdown();
-    closed
+    drop(gamepad);
+    let halted = rig.shutdown();
+    closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
+    if halted == Halted::Unconfirmed {
+        bail!(ending::UNCONFIRMED);
+    }
+    Ok(())
 }
 
 fn settings_path(options: &mut RigOptions) -> Option<PathBuf> {
@@ -89,12 +108,33 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
         .cloned()
         .collect();
     options.views.extend(remembered);
+    recall_arms(options, settings, &list_ports());
+}
+
+/// Goes on with the arms that were chosen in the window, wherever they are plugged in now. They are connected, not armed.
+fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]) {
+    let kept = |arm: &Option<KeptArm>| match arm.as_ref()?.source(ports) {
+        ArmSource::Port { path, id } => Some(ArmChoice::Remembered { port: path, id }),
+        ArmSource::Simulated => None,
+    };
+    let leader = kept(&settings.arms.leader);
+    let follower = kept(&settings.arms.follower).filter(|_| !options.arm_named);
+    if let Some(follower) = follower {
+        options.arm = follower;
+        options.takeoff = false;
+    }
+    // The rig's leader waves by itself: no real arm ever follows it.
+    let waves = options.leader == Some(ArmChoice::Simulated);
+    if options.leader.is_none()
+        || (waves && (leader.is_some() || options.arm != ArmChoice::Simulated))
+    {
+        options.leader = leader;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::wiring::ArmChoice;
     use crate::gpu::DeviceChoice;
     use crate::policy::LoadRequest;
     use crate::runtime::Knobs;
@@ -104,6 +144,8 @@ mod tests {
             policy: LoadRequest::default(),
             device: DeviceChoice::Flex,
             arm: ArmChoice::Simulated,
+            arm_named: false,
+            leader: None,
             cameras: vec![],
             views: vec![],
             task: String::new(),
@@ -144,6 +186,44 @@ mod tests {
         let mut first = options();
         recall(&mut first, &Settings::default());
         assert_eq!(first.task, FIRST_TASK);
+    }
+
+    #[test]
+    fn an_arm_that_was_chosen_is_found_again_under_another_path_and_never_armed() {
+        let mut settings = Settings::default();
+        settings.arms.follower = Some(KeptArm {
+            path: "/dev/ttyACM0".into(),
+            id: "blue".into(),
+            serial: Some("A1".into()),
+        });
+        settings.arms.leader = settings.arms.follower.clone();
+        let ports = [PortInfo {
+            path: "/dev/ttyACM3".into(),
+            serial: Some("A1".into()),
+            ..PortInfo::default()
+        }];
+        let mut bare = options();
+        recall_arms(&mut bare, &settings, &ports);
+        let found = ArmChoice::Remembered {
+            port: "/dev/ttyACM3".into(),
+            id: "blue".into(),
+        };
+        assert_eq!((bare.arm, bare.takeoff), (found.clone(), false));
+        assert_eq!(bare.leader, Some(found));
+        // A leader that waves by itself is never followed by a real arm.
+        settings.arms.leader = None;
+        let mut waved = RigOptions {
+            leader: Some(ArmChoice::Simulated),
+            ..options()
+        };
+        recall_arms(&mut waved, &settings, &ports);
+        assert_eq!(waved.leader, None);
+        let mut named = RigOptions {
+            arm_named: true,
+            ..options()
+        };
+        recall_arms(&mut named, &settings, &ports);
+        assert_eq!((named.arm, named.takeoff), (ArmChoice::Simulated, true));
     }
 
     #[test]

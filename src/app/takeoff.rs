@@ -61,8 +61,13 @@ impl Drop for Takeoff {
 
 fn take_off(commands: &Sender<Command>, snapshot: &Latest<Snapshot>, stopped: &Receiver<()>) {
     let mut asked = false;
+    let mut first = None;
     while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
         let Some(seen) = snapshot.get() else { continue };
+        // What was meant for one arm is not done to another that was chosen meanwhile.
+        if first.get_or_insert_with(|| seen.sources.clone()).follower != seen.sources.follower {
+            return;
+        }
         match next(&seen, asked) {
             Next::Wait => {}
             Next::Say(command) => {

@@ -8,25 +8,35 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::supply;
 use crate::app::takeoff::Takeoff;
-use crate::app::world::World;
-use crate::arm::{self, Arm, Calibration};
+use crate::app::world::{self, World};
+use crate::arm::{Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
-use crate::runtime::{Connector, FaultKind, Knobs, PolicyLoader, Runtime, Setup, ViewBinding};
+use crate::runtime::workshop::Tools;
+use crate::runtime::{
+    ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
+    Setup, ViewBinding,
+};
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
+/// The name of the pretend arm.
 /// What to put together.
 #[derive(Clone, Debug)]
 pub struct RigOptions {
     pub policy: LoadRequest,
     pub device: DeviceChoice,
     pub arm: ArmChoice,
+    /// The arm was named, so that no remembered one takes its place.
+    pub arm_named: bool,
+    /// The arm in a person's hand, if there is one.
+    pub leader: Option<ArmChoice>,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
     pub cameras: Vec<camera::Spec>,
     /// Which camera feeds which view; the view may be named by the last part of its key.
@@ -44,12 +54,12 @@ pub struct RigOptions {
 /// Which arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArmChoice {
+    /// The pretend one; a pretend leader has a hand that waves it.
     Simulated,
-    /// A real follower.
-    Follower {
-        port: String,
-        calibration: PathBuf,
-    },
+    /// A real one, with its calibration file.
+    Port { port: String, calibration: PathBuf },
+    /// A real one that was chosen in an earlier session.
+    Remembered { port: String, id: String },
 }
 
 /// A running rig. Dropping it ends the run; a real arm goes on holding.
@@ -76,14 +86,16 @@ impl Rig {
                 simulated(&mut setup, &world);
                 Some(world)
             }
-            ArmChoice::Follower { port, calibration } => {
-                setup.arm.clone_from(port);
-                setup.connector = Some(follower(port, calibration, &clock)?);
-                None
-            }
+            ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => None,
         };
+        let arms = supply::arms(&clock, world.as_ref().map(World::arm));
+        join_arms(&mut setup, &options.arm, options.leader.as_ref(), &arms)?;
+        setup.supply = Some(arms);
+        setup.tools = Some(Tools::of_machine(clock.clone()));
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
+        let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
+        setup.pretend_feeds.retain(|name| !is_real(name));
         setup.policy = Some(options.policy);
         setup.knobs = options.knobs;
         setup.task = options.task;
@@ -104,20 +116,90 @@ impl Rig {
         })
     }
 
-    /// Ends the run in order: nobody asks any more, the arm holds, then cameras and pretend world go.
-    pub fn shutdown(mut self) {
+    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go. Returns what
+    /// became of the stop.
+    pub fn shutdown(mut self) -> Halted {
         drop(self.takeoff.take());
-        self.runtime.shutdown();
+        let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
+        halted
+    }
+}
+
+/// Two arms and nothing else: no cameras, no table, no policy.
+///
+/// # Errors
+/// A calibration cannot be read.
+pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Setup> {
+    let nobody: PolicyLoader = Arc::new(|_, _| {
+        Err(Refusal {
+            why: "nothing but the two arms is here".to_owned(),
+            stats: Vec::new(),
+        })
+    });
+    let mut setup = Setup::new(clock.clone(), nobody);
+    join_arms(&mut setup, arm, Some(by), &supply::arms(clock, None))?;
+    Ok(setup)
+}
+
+/// Names the arms and says how to get them.
+fn join_arms(
+    setup: &mut Setup,
+    follower: &ArmChoice,
+    leader: Option<&ArmChoice>,
+    arms: &ArmSupply,
+) -> anyhow::Result<()> {
+    let source = follower.source();
+    setup.arm = source.to_string();
+    setup.connector = Some(follower.connector(Role::Follower, arms, &setup.clock)?);
+    setup.sources.follower = Some(source);
+    if let Some(leader) = leader {
+        let name = match leader.source() {
+            ArmSource::Simulated => world::LEADER.to_owned(),
+            source @ ArmSource::Port { .. } => source.to_string(),
+        };
+        let connector = leader.connector(Role::Leader, arms, &setup.clock)?;
+        setup.leader = Some(LeaderSetup { name, connector });
+        setup.sources.leader = Some(leader.source());
+    }
+    Ok(())
+}
+
+impl ArmChoice {
+    /// As the runtime names it: by port, and by the id of its calibration.
+    fn source(&self) -> ArmSource {
+        match self {
+            Self::Simulated => ArmSource::Simulated,
+            Self::Port { port, calibration } => ArmSource::Port {
+                path: port.clone(),
+                id: calibration
+                    .file_stem()
+                    .map(|id| id.to_string_lossy().into_owned())
+                    .unwrap_or_default(),
+            },
+            Self::Remembered { port, id } => ArmSource::Port {
+                path: port.clone(),
+                id: id.clone(),
+            },
+        }
+    }
+
+    fn connector(&self, role: Role, arms: &ArmSupply, clock: &Clock) -> anyhow::Result<Connector> {
+        match self {
+            Self::Port { port, calibration } => {
+                let calibration = Calibration::read(calibration)?;
+                Ok(supply::named(role, port, calibration, clock))
+            }
+            Self::Simulated | Self::Remembered { .. } => Ok(arms(role, &self.source())),
+        }
     }
 }
 
 fn simulated(setup: &mut Setup, world: &World) {
-    "simulated rig".clone_into(&mut setup.arm);
-    setup.connector = Some(world.connector());
     setup.feeds = world.feeds();
     setup.props = world.props();
+    setup.pretend_feeds = setup.feeds.iter().map(|feed| feed.name.clone()).collect();
     setup.reset_scene = world.reset_scene();
 }
 
@@ -146,79 +228,57 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
     })
 }
 
-fn follower(port: &str, calibration: &Path, clock: &Clock) -> anyhow::Result<Connector> {
-    let calibration = Calibration::read(calibration)?;
-    let (port, clock) = (port.to_owned(), clock.clone());
-    Ok(Box::new(move || {
-        let options = arm::Options {
-            clock: clock.clone(),
-            ..arm::Options::default()
-        };
-        Arm::connect(arm::open_port(&port)?, calibration, options)
-    }))
-}
-
-/// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
-pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result<PathBuf> {
+/// The calibration file of an arm: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
+///
+/// # Errors
+/// There is none, or there are several to choose from; the message lists them.
+pub fn calibration_file(
+    role: Role,
+    file: Option<&Path>,
+    id: Option<&str>,
+) -> anyhow::Result<PathBuf> {
     if let Some(file) = file {
         return Ok(file.to_owned());
     }
-    let places = Calibration::lerobot_paths(id.unwrap_or("None"));
-    if let Some(found) = places.iter().find(|path| path.is_file()) {
-        return Ok(found.clone());
+    let kept = Calibrations::of_user()
+        .context("this system names no home, where calibrations would be kept")?;
+    kept_file(&kept, role, id)
+}
+
+fn kept_file(kept: &Calibrations, role: Role, id: Option<&str>) -> anyhow::Result<PathBuf> {
+    if let Some(id) = id {
+        let places = kept.paths(role, id);
+        return kept
+            .find(role, id)
+            .ok_or_else(|| anyhow!("no calibration of that id: looked for {}", joined(&places)));
     }
-    let folders: Vec<&Path> = places.iter().filter_map(|path| path.parent()).collect();
-    if id.is_some() {
-        let tried: Vec<_> = places
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        bail!(
-            "no calibration of that id: looked for {}",
-            tried.join(" and ")
-        );
-    }
-    match calibrations_in(&folders).as_slice() {
-        [only] => Ok(only.clone()),
+    let option = match role {
+        Role::Follower => "--",
+        Role::Leader => "--leader-",
+    };
+    let mut arms = kept.list();
+    arms.retain(|arm| arm.role == role);
+    match arms.as_slice() {
+        [only] => Ok(only.path.clone()),
         [] => Err(anyhow!(
-            "no calibration in {}. Calibrate the arm with LeRobot, or name its file with --calibration FILE",
-            joined(&folders)
+            "no calibration in {}. Calibrate the {role} with `smolpilot calibrate` or with LeRobot, or name its file with \
+             {option}calibration FILE",
+            joined(&kept.folders(role))
         )),
         several => {
-            let ids: Vec<_> = several.iter().filter_map(|path| path.file_stem()).collect();
-            let ids: Vec<_> = ids.iter().map(|id| id.to_string_lossy()).collect();
+            let ids: Vec<_> = several.iter().map(|arm| arm.id.as_str()).collect();
             bail!(
-                "several arms were calibrated here; choose one with --id: {}",
+                "several {role}s were calibrated here; choose one with {option}id: {}",
                 ids.join(", ")
             )
         }
     }
 }
 
-/// Every calibration in these folders, each id once.
-fn calibrations_in(folders: &[&Path]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for folder in folders {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> = entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-            .collect();
-        files.sort();
-        files.retain(|file| {
-            !found
-                .iter()
-                .any(|known| known.file_name() == file.file_name())
-        });
-        found.extend(files);
-    }
-    found
-}
-
-fn joined(folders: &[&Path]) -> String {
-    let names: Vec<_> = folders
+fn joined(paths: &[PathBuf]) -> String {
+    let names: Vec<_> = paths
         .iter()
-        .map(|folder| folder.display().to_string())
+        .map(|path| path.display().to_string())
         .collect();
     names.join(" or ")
 }
@@ -247,30 +307,38 @@ mod tests {
 
     #[test]
     fn the_only_calibration_is_found_and_several_are_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (new, old) = (
-            folder.path().join("so_follower"),
-            folder.path().join("so101_follower"),
-        );
-        std::fs::create_dir(&old).unwrap();
-        let folders = [new.as_path(), old.as_path()];
-        assert!(calibrations_in(&folders).is_empty());
-        std::fs::write(old.join("blue.json"), "{}").unwrap();
-        std::fs::write(old.join("notes.txt"), "").unwrap();
-        assert_eq!(calibrations_in(&folders), [old.join("blue.json")]);
-        std::fs::create_dir(&new).unwrap();
-        std::fs::write(new.join("blue.json"), "{}").unwrap();
-        std::fs::write(new.join("red.json"), "{}").unwrap();
-        assert_eq!(
-            calibrations_in(&folders),
-            [new.join("blue.json"), new.join("red.json")]
-        );
+        let place = tempfile::tempdir().unwrap();
+        let kept = Calibrations::below(place.path());
+        let none = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
+        assert!(none.contains("smolpilot calibrate"), "{none}");
+        let keep = |role, id| {
+            let staged = kept.stage(role, id, &Calibration::simulated()).unwrap();
+            staged.commit().unwrap()[0].clone()
+        };
+        keep(Role::Leader, "amber");
+        let blue = keep(Role::Follower, "blue");
+        assert_eq!(kept_file(&kept, Role::Follower, None).unwrap(), blue);
+        let red = keep(Role::Follower, "red");
+        let several = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
+        assert!(several.contains("blue, red"), "{several}");
+        assert_eq!(kept_file(&kept, Role::Follower, Some("red")).unwrap(), red);
+        let absent = kept_file(&kept, Role::Follower, Some("amber"))
+            .unwrap_err()
+            .to_string();
+        assert!(absent.contains("so101_follower"), "{absent}");
     }
 
     #[test]
     fn a_named_file_is_taken_as_it_is() {
         let file = Path::new("/somewhere/arm.json");
-        assert_eq!(calibration_file(Some(file), None).unwrap(), file);
+        assert_eq!(
+            calibration_file(Role::Follower, Some(file), None).unwrap(),
+            file
+        );
     }
 
     #[test]

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
-use crate::arm::{Arm, Options};
+use crate::arm::{Arm, Options, Role};
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::joint::JointVec;
 use crate::latest::Latest;
 use crate::runtime::{Connector, ResetScene};
 use crate::scene::Props;
-use crate::sim::{CameraSettings, SimArm, SimCameras, Table};
+use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Table};
 
+/// What the pretend leader is called.
+pub const LEADER: &str = "simulated leader";
 /// How often the table follows the arm.
 const PERIOD: Duration = Duration::from_millis(16);
 
@@ -68,6 +70,11 @@ impl World {
         })
     }
 
+    /// The pretend arm.
+    pub fn arm(&self) -> SimArm {
+        self.arm.clone()
+    }
+
     /// Front and wrist.
     pub fn feeds(&self) -> Vec<Feed> {
         self.cameras.feeds().to_vec()
@@ -76,18 +83,6 @@ impl World {
     /// What lies on the table.
     pub fn props(&self) -> Latest<Props> {
         self.props.clone()
-    }
-
-    /// Connects the real driver to the pretend bus.
-    pub fn connector(&self) -> Connector {
-        let arm = self.arm.clone();
-        Box::new(move || {
-            let options = Options {
-                clock: arm.clock().clone(),
-                ..Options::default()
-            };
-            Arm::connect(arm.port(), arm.calibration(), options)
-        })
     }
 
     /// Puts the cubes back.
@@ -99,6 +94,25 @@ impl World {
             Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
         }))
     }
+}
+
+/// Connects the real driver to a pretend arm.
+pub fn connector(arm: SimArm, role: Role) -> Connector {
+    Box::new(move || {
+        let options = Options {
+            role,
+            clock: arm.clock().clone(),
+            ..Options::default()
+        };
+        Arm::connect(arm.port(), arm.calibration(), options)
+    })
+}
+
+/// A pretend leader with a hand that moves it to and fro, so that teleoperation is seen without hardware.
+pub fn waving_leader(clock: Clock) -> Connector {
+    let leader = SimArm::leader(clock);
+    leader.hand(Gesture::Wave);
+    connector(leader, Role::Leader)
 }
 
 impl Drop for World {
@@ -143,7 +157,7 @@ mod tests {
     #[test]
     fn the_driver_meets_the_pretend_arm_and_the_cameras_deliver() {
         let world = World::start(Clock::real(), 7).unwrap();
-        let mut arm = world.connector()().unwrap();
+        let mut arm = connector(world.arm(), Role::Follower)().unwrap();
         assert!(!arm.torque_enabled(), "nobody asked for torque");
         assert!(arm.read_state().unwrap().is_finite());
         let names: Vec<_> = world.feeds().into_iter().map(|feed| feed.name).collect();

@@ -2,6 +2,7 @@
 //! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
 
 mod replies;
+mod roll;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -13,9 +14,13 @@ use serialport::ClearBuffer;
 use self::replies::Replies;
 pub use self::tally::{BusCounters, Tally};
 use crate::arm::Port;
+use crate::arm::line::{Conversation, Line, Voice};
 use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser};
 use crate::arm::register::{Block, OutOfRange, Register};
+use crate::arm::reply_time::{ReplyTime, SLOWEST};
 use crate::clock::Clock;
+
+pub use roll::{BAUD_RATES, ROLL_TIME, Roll};
 
 /// Ten bit times of a byte at 1 Mbaud.
 const BYTE_TIME: Duration = Duration::from_micros(10);
@@ -40,6 +45,8 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 pub enum BusError {
     #[error("the port is gone: {0}")]
     Disconnected(String),
+    #[error("the line was taken by a guard")]
+    Taken,
     #[error("servo {id} does not answer{}", if *garbled { ", but something garbled arrived" } else { "" })]
     NoReply { id: u8, garbled: bool },
     #[error("servo {id} did not take {register:?} = {wrote} (it says {read})")]
@@ -57,8 +64,10 @@ pub enum BusError {
 #[derive(Debug)]
 pub struct Bus {
     port: Port,
+    line: Line,
+    voice: Voice,
     clock: Clock,
-    reply_timeout: Duration,
+    reply_time: ReplyTime,
     parser: Parser,
     counters: BusCounters,
     /// How each servo has answered, by id.
@@ -74,14 +83,36 @@ impl Bus {
     pub fn new(port: Port, clock: Clock, reply_timeout: Duration) -> Self {
         Self {
             port,
+            line: Line::default(),
+            voice: Voice::Owner,
             clock,
-            reply_timeout,
+            reply_time: ReplyTime::new(reply_timeout),
             parser: Parser::new(Direction::Status),
             counters: BusCounters::default(),
             tallies: BTreeMap::new(),
             alarms: BTreeMap::new(),
             answers_due: false,
         }
+    }
+
+    /// A second handle on the same port, which speaks only while it has taken the line.
+    pub(super) fn guard(&self) -> serialport::Result<Self> {
+        let port = self.port.try_clone()?;
+        Ok(Self {
+            line: self.line.clone(),
+            voice: Voice::Guard,
+            ..Self::new(port, self.clock.clone(), SLOWEST)
+        })
+    }
+
+    /// Who may speak.
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// How long answers are waited for.
+    pub(super) fn reply_time(&mut self) -> &mut ReplyTime {
+        &mut self.reply_time
     }
 
     /// Everything counted so far.
@@ -229,12 +260,13 @@ impl Bus {
     pub fn echoes(&mut self, id: u8) -> Result<bool, BusError> {
         let request = [Register::Id.address(), Register::Id.width()];
         let frame = packet::instruction_frame(id, Instruction::Read, &request);
-        self.quieten()?;
-        self.transmit(&frame)?;
+        let talk = self.begin()?;
+        self.quieten(&talk)?;
+        self.transmit(&talk, &frame)?;
         let answer_bytes = packet::OVERHEAD + usize::from(Register::Id.width());
         let deadline = self.deadline(frame.len() + answer_bytes);
         let mut received = Vec::new();
-        while received.len() < frame.len() && self.receive(deadline, &mut received)? {}
+        while received.len() < frame.len() && self.receive(&talk, deadline, &mut received)? {}
         self.answers_due = true;
         Ok(received.starts_with(&frame))
     }
@@ -268,16 +300,17 @@ impl Bus {
         ids: &[u8],
         length: usize,
     ) -> Result<(Vec<Option<Packet>>, bool), BusError> {
-        self.quieten()?;
+        let talk = self.begin()?;
+        self.quieten(&talk)?;
         let noise_before = self.parser.discarded();
-        self.transmit(frame)?;
+        self.transmit(&talk, frame)?;
         let deadline = self.deadline(frame.len() + ids.len() * (packet::OVERHEAD + length));
         let mut replies = Replies::from(ids, length);
         let mut received = Vec::new();
         let mut total = 0;
         while !replies.over() && total < MAX_RECEIVED {
             received.clear();
-            if !self.receive(deadline, &mut received)? {
+            if !self.receive(&talk, deadline, &mut received)? {
                 break;
             }
             total += received.len();
@@ -293,6 +326,11 @@ impl Bus {
         self.counters.corrupt += u64::from(noise);
         self.counters.unexpected += replies.unexpected;
         self.answers_due = replies.packets.iter().any(Option::is_none);
+        if !self.answers_due && !ids.is_empty() {
+            let left = deadline.saturating_sub(self.clock.now());
+            let after = self.reply_time.allowed().saturating_sub(left);
+            self.reply_time.answered(after);
+        }
         self.note(&replies);
         Ok((replies.packets, noise || replies.unexpected > 0))
     }
@@ -324,17 +362,24 @@ impl Bus {
         }
     }
 
+    fn begin(&self) -> Result<Conversation, BusError> {
+        self.line.begin(self.voice).ok_or(BusError::Taken)
+    }
+
     /// Throws away what belongs to earlier requests.
-    fn quieten(&mut self) -> Result<(), BusError> {
+    fn quieten(&mut self, talk: &Conversation) -> Result<(), BusError> {
         if self.answers_due {
             self.answers_due = false;
             let mut late = Vec::new();
-            let end = self.clock.now() + self.reply_timeout;
+            let end = self.clock.now() + self.reply_time.allowed();
             while late.len() < MAX_RECEIVED && self.clock.now() < end {
                 let deadline = self.clock.now() + QUIET_TIME;
-                if !self.receive(deadline, &mut late)? {
+                if !self.receive(talk, deadline, &mut late)? {
                     break;
                 }
+            }
+            if !late.is_empty() {
+                self.reply_time.came_late();
             }
         }
         self.port
@@ -342,28 +387,36 @@ impl Bus {
             .map_err(|error| BusError::Disconnected(error.to_string()))
     }
 
-    fn transmit(&mut self, frame: &[u8]) -> Result<(), BusError> {
+    fn transmit(&mut self, talk: &Conversation, frame: &[u8]) -> Result<(), BusError> {
         self.counters.transactions += 1;
         // What the last read had left of its time may be too short for a write, and a write that times out looks like a
         // pulled cable.
         self.port
-            .set_timeout(self.reply_timeout.max(SHORTEST_TIMEOUT))
+            .set_timeout(self.reply_time.allowed().max(SHORTEST_TIMEOUT))
             .map_err(|error| BusError::Disconnected(error.to_string()))?;
         // No flush: some USB drivers poll for the end of transmission by the kernel's tick, which costs milliseconds.
-        self.port
-            .write_all(frame)
+        talk.write(|| self.port.write_all(frame))
+            .ok_or(BusError::Taken)?
             .map_err(|error| BusError::Disconnected(error.to_string()))
     }
 
     fn deadline(&self, bytes_on_wire: usize) -> Duration {
-        self.clock.now() + BYTE_TIME * bytes_on_wire as u32 + self.reply_timeout
+        self.clock.now() + BYTE_TIME * bytes_on_wire as u32 + self.reply_time.allowed()
     }
 
     /// Waits for bytes until `deadline`; false when none came by then.
-    fn receive(&mut self, deadline: Duration, into: &mut Vec<u8>) -> Result<bool, BusError> {
+    fn receive(
+        &mut self,
+        talk: &Conversation,
+        deadline: Duration,
+        into: &mut Vec<u8>,
+    ) -> Result<bool, BusError> {
         let gone = |detail: &str| BusError::Disconnected(detail.to_owned());
         let mut chunk = [0; 256];
         loop {
+            if !talk.goes_on() {
+                return Err(BusError::Taken);
+            }
             let remaining = deadline.saturating_sub(self.clock.now());
             // On a busy machine it may be this thread that comes late; then the answers are there already.
             if remaining.is_zero() && self.waiting()? == 0 {

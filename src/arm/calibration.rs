@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use crate::arm::role::Role;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Counts of one turn minus one; LeRobot's degrees divide by this, not by 4096.
@@ -18,7 +19,7 @@ pub const MAX_HOMING_OFFSET: i32 = 2047;
 const TRUNCATION_SLACK: f64 = 1e-3;
 
 /// One motor's entry, with LeRobot's field names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MotorCalibration {
     /// Bus id.
     pub id: u8,
@@ -38,7 +39,7 @@ pub struct Calibration {
     motors: [MotorCalibration; JOINT_COUNT],
 }
 
-/// Why a calibration file cannot be used.
+/// Why a calibration cannot be used or kept.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     #[error(
@@ -61,10 +62,24 @@ pub enum CalibrationError {
         motor: &'static str,
         problem: String,
     },
+    #[error("no calibration of a {role} called `{id}`: {tried} is not there. Calibrate the arm")]
+    Absent {
+        role: Role,
+        id: String,
+        /// Where it would be.
+        tried: PathBuf,
+    },
+    #[error("cannot write the calibration {path}: {source}. Make room, or make the folder yours")]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("`{id}` cannot be the name of an arm: {problem}. Choose letters, digits, - and _")]
+    Id { id: String, problem: &'static str },
 }
 
 /// The file as LeRobot writes it: exactly these six keys.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     shoulder_pan: MotorCalibration,
@@ -143,20 +158,30 @@ impl Calibration {
         }
     }
 
-    /// Where LeRobot keeps the calibration of a follower called `id`, newest naming first. `$HF_LEROBOT_CALIBRATION` and
-    /// `$HF_LEROBOT_HOME` move the place, as they do for LeRobot.
-    pub fn lerobot_paths(id: &str) -> Vec<PathBuf> {
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let home = || directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
-        let root = variable("HF_LEROBOT_CALIBRATION")
-            .or_else(|| variable("HF_LEROBOT_HOME").map(|base| base.join("calibration")))
-            .or_else(|| home().map(|home| home.join(".cache/huggingface/lerobot/calibration")));
-        let names = ["so_follower", "so101_follower", "so100_follower"];
-        root.iter()
-            .flat_map(|root| {
-                names.map(|name| root.join("robots").join(name).join(format!("{id}.json")))
-            })
-            .collect()
+    /// The text of the file, byte for byte as LeRobot writes it: indented by four, no line end at the end.
+    pub fn to_json(&self) -> String {
+        let [
+            shoulder_pan,
+            shoulder_lift,
+            elbow_flex,
+            wrist_flex,
+            wrist_roll,
+            gripper,
+        ] = self.motors;
+        let file = File {
+            shoulder_pan,
+            shoulder_lift,
+            elbow_flex,
+            wrist_flex,
+            wrist_roll,
+            gripper,
+        };
+        let mut text = Vec::new();
+        let indent = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+        let mut writer = serde_json::Serializer::with_formatter(&mut text, indent);
+        // Whole numbers into memory: there is nothing that could fail.
+        file.serialize(&mut writer).ok();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// The entry of a joint.
@@ -333,6 +358,34 @@ mod tests {
         let reversed = Calibration::new(motors).unwrap();
         assert_eq!(reversed.unnormalize(Joint::Gripper, 0.0), 3480);
         assert_eq!(reversed.normalize(Joint::Gripper, 3480.0), 0.0);
+    }
+
+    /// What `draccus.dump(calibration, file, indent=4)` of LeRobot 0.6.1 makes of two of these entries.
+    const AS_LEROBOT_WRITES: &str = r#"{
+    "shoulder_pan": {
+        "id": 1,
+        "drive_mode": 0,
+        "homing_offset": -710,
+        "range_min": 796,
+        "range_max": 3298
+    },"#;
+
+    #[test]
+    fn a_file_is_written_byte_for_byte_as_lerobot_does() {
+        let text = Calibration::simulated().to_json();
+        assert!(text.starts_with(AS_LEROBOT_WRITES), "{text}");
+        let end = r#"    "gripper": {
+        "id": 6,
+        "drive_mode": 0,
+        "homing_offset": -87,
+        "range_min": 2034,
+        "range_max": 3285
+    }
+}"#;
+        assert!(text.ends_with(end), "{text}");
+        let read = Calibration::from_json(&text, Path::new("arm.json")).unwrap();
+        assert_eq!(read, Calibration::simulated());
+        assert_eq!(read.to_json(), text);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub enum ErrorKind {
     Open(String),
     #[error("the adapter is gone ({0})")]
     Disconnected(String),
+    #[error("the watchdog has stopped the arm and has the line")]
+    LineTaken,
     #[error("no servo answers")]
     NoResponse,
     #[error("{} does not answer", list(.0))]
@@ -62,6 +64,9 @@ pub enum ErrorKind {
     Echo,
     #[error("the arm is not fit to be driven: {}", list(.0))]
     Unfit(Vec<Problem>),
+    /// The servos answer, and there is no calibration for them; says what is missing.
+    #[error("{0}")]
+    Uncalibrated(String),
     #[error("torque is off")]
     TorqueOff,
     #[error("a leader arm is moved by hand and gets no torque")]
@@ -88,6 +93,24 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Whether the arm is all right but for its calibration: none is known, or the one that is known is another arm's.
+    pub fn is_about_calibration(&self) -> bool {
+        let is_that = |problem: &Problem| {
+            matches!(
+                problem,
+                Problem::Calibration { .. } | Problem::Position { .. } | Problem::MultiTurn(_)
+            )
+        };
+        let is_foreign = |problem: &Problem| matches!(problem, Problem::Calibration { .. });
+        match self {
+            Self::Uncalibrated(_) => true,
+            Self::Unfit(problems) => {
+                problems.iter().all(is_that) && problems.iter().any(is_foreign)
+            }
+            _ => false,
+        }
+    }
+
     /// What to do now.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -104,6 +127,9 @@ impl ErrorKind {
             Self::Disconnected(_) => {
                 "The servos hold their last goal by themselves. Plug the USB cable in, connect again, and switch torque on anew"
             }
+            Self::LineTaken => {
+                "The control loop stood still; the line comes back with its next tick. Look at the arm, then resume"
+            }
             Self::NoResponse => {
                 "Check the arm's power supply, the cable from the adapter to the first servo, and the adapter's jumpers (B is USB); servos at another baud rate than 1 Mbaud are silent too. Then connect again"
             }
@@ -114,6 +140,7 @@ impl ErrorKind {
                 "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
             }
             Self::Unfit(_) => "Put right what is listed, then try again. Torque was not touched",
+            Self::Uncalibrated(_) => "Calibrate it: Set-up, Arms",
             Self::TorqueOff => "Switch torque on",
             Self::Leader => "Choose this arm as the follower if it is to be driven",
             Self::TorqueLost(_) => {
@@ -230,5 +257,32 @@ mod tests {
                 assert!(ours.contains(word), "{theirs}: no {word} in: {ours}");
             }
         }
+    }
+
+    #[test]
+    fn an_arm_that_only_lacks_its_calibration_is_told_apart() {
+        let motor = Motor {
+            joint: Joint::ElbowFlex,
+            id: 3,
+        };
+        let foreign = Problem::Calibration {
+            motor,
+            what: "homing_offset",
+            servo: 0,
+            file: 904,
+        };
+        let astray = Problem::Position {
+            motor,
+            position: 4000,
+            min: 900,
+            max: 3100,
+        };
+        let about =
+            |problems: &[Problem]| ErrorKind::Unfit(problems.to_vec()).is_about_calibration();
+        assert!(about(&[foreign.clone(), astray.clone()]));
+        assert!(!about(&[astray]), "the right arm, standing wrong");
+        assert!(!about(&[foreign, Problem::Missing(motor)]));
+        assert!(ErrorKind::Uncalibrated(String::new()).is_about_calibration());
+        assert!(!ErrorKind::NoResponse.is_about_calibration());
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct RollCall {
 impl Arm {
     /// The whole handshake: who is there, what speaks against driving it, and the settings of servos that are limp.
     pub(super) fn meet(&mut self) -> Result<(), Error> {
+        // How fast this adapter is, the handshake finds out.
+        self.bus.reply_time().be_patient();
         let first = self.servos[0].motor.id;
         if self
             .bus
@@ -43,13 +45,14 @@ impl Arm {
         {
             return Err(self.error(ErrorKind::Echo));
         }
-        let problems = self.inspect()?;
+        let mut problems = self.inspect()?;
         // Nothing is written to what may be another arm.
         if problems.iter().all(Problem::is_curable) && self.configure()? {
-            let problems = self.inspect()?;
-            return self.refuse(problems);
+            problems = self.inspect()?;
         }
-        self.refuse(problems)
+        self.refuse(problems)?;
+        self.bus.reply_time().settle();
+        Ok(())
     }
 
     /// Looks at every servo without changing anything.

@@ -4,43 +4,57 @@
 //! before torque was switched on in the safe order, and leaves the servos holding when it is dropped: cutting torque drops
 //! the arm.
 
+mod access;
 mod alarm;
 mod arming;
 mod audit;
+mod brake;
 pub mod bus;
+pub mod calibrating;
 mod calibration;
+mod calibration_file;
 mod clearance;
 mod configure;
 mod cut;
 mod detour;
 mod drive;
 mod error;
+pub mod finding;
 mod grip;
 mod handshake;
 mod hold;
+pub mod homing;
 mod limits;
+mod line;
 mod lowering;
 mod motion;
+pub mod numbering;
 pub mod packet;
 mod port;
 mod problem;
 pub mod register;
 mod relief;
+mod reply_time;
 mod rising;
 mod role;
 #[cfg(test)]
 mod second_opinion;
 mod servo;
 mod supply;
+pub mod sweep;
+pub mod workbench;
 
 use std::time::Duration;
 
+pub use access::{System, way_in};
 pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
 pub use arming::TorqueStep;
+pub use brake::Brake;
 pub use calibration::{
     COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
     half_turn_homing_offset,
 };
+pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
 pub use clearance::Clearance;
 pub use configure::Unset;
 pub use cut::{Cut, CutCounts, Cuts};
@@ -52,7 +66,7 @@ pub use limits::{
     DEFAULT_SPEED_GRIPPER, Limits,
 };
 pub use motion::Motion;
-pub use port::{BAUD_RATE, PortInfo, list_ports, open_port};
+pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
 pub use problem::Problem;
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
@@ -63,7 +77,8 @@ use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use arming::Change;
 use bus::{Bus, BusError};
 use grip::Reflex;
-use servo::Servo;
+use handshake::PHASE_MULTI_TURN;
+use servo::{Servo, telemetry_from};
 
 /// An opened serial port, real or in memory.
 pub type Port = Box<dyn serialport::SerialPort>;
@@ -157,6 +172,8 @@ pub struct Arm {
     cuts: Cuts,
     cut_counts: CutCounts,
     rejected: u64,
+    /// Until somebody takes it.
+    brake: Option<Brake>,
     connected_at: Duration,
 }
 
@@ -171,12 +188,17 @@ impl Arm {
     /// All reasons against driving the arm at once ([`ErrorKind::Unfit`]), an echoing adapter, silence, or a lost port.
     pub fn connect(port: Port, calibration: Calibration, options: Options) -> Result<Self, Error> {
         let name = port.name().unwrap_or_else(|| "serial port".to_owned());
+        let bus = Bus::new(port, options.clock.clone(), options.reply_timeout);
+        let brake = Brake::beside(&bus, &name, calibration).map_err(|error| Error {
+            port: name.clone(),
+            kind: ErrorKind::Open(format!("it cannot be shared with a watchdog: {error}")),
+        })?;
         let limits = Limits::new(&calibration)
             .with_max_speed(options.max_speed)
             .with_max_acceleration(options.max_acceleration)
             .with_clearance(options.clearance);
         let mut arm = Self {
-            bus: Bus::new(port, options.clock.clone(), options.reply_timeout),
+            bus,
             port: name,
             calibration,
             limits,
@@ -192,11 +214,17 @@ impl Arm {
             cuts: Cuts::default(),
             cut_counts: CutCounts::default(),
             rejected: 0,
+            brake: Some(brake),
             connected_at: Duration::ZERO,
         };
         arm.meet()?;
         arm.connected_at = arm.options.clock.now();
         Ok(arm)
+    }
+
+    /// The other hand on this arm, for a watchdog; once. It keeps the port open for as long as it lives.
+    pub fn take_brake(&mut self) -> Option<Brake> {
+        self.brake.take()
     }
 
     /// How much time lies between two actions: a goal moves by no more than is allowed in so long.
@@ -311,34 +339,33 @@ impl Arm {
 
     /// A failed conversation in words that name the joint. A lost port also ends arming: behind it may be another arm.
     fn bus_error(&mut self, error: BusError) -> Error {
-        let motor = |id: u8| {
-            self.servos
-                .iter()
-                .map(|servo| servo.motor)
-                .find(|motor| motor.id == id)
-        };
-        let kind = match error {
-            BusError::Disconnected(detail) => {
-                self.armed = false;
-                ErrorKind::Disconnected(detail)
-            }
-            BusError::NoReply { id, .. } => motor(id).map_or(ErrorKind::NoResponse, |motor| {
-                ErrorKind::Silent(vec![motor])
-            }),
-            BusError::NotTaken {
-                id,
-                register,
-                wrote,
-                read,
-            } => motor(id).map_or(ErrorKind::NoResponse, |motor| ErrorKind::NotTaken {
-                motor,
-                register,
-                wrote,
-                read,
-            }),
-            BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
-        };
-        self.error(kind)
+        self.armed &= !matches!(error, BusError::Disconnected(_));
+        let motors = self.servos.each_ref().map(|servo| servo.motor);
+        self.error(kind_of(error, &motors))
+    }
+}
+
+/// A failed conversation with one of `motors`.
+fn kind_of(error: BusError, motors: &[Motor]) -> ErrorKind {
+    let motor = |id: u8| motors.iter().copied().find(|motor| motor.id == id);
+    match error {
+        BusError::Disconnected(detail) => ErrorKind::Disconnected(detail),
+        BusError::Taken => ErrorKind::LineTaken,
+        BusError::NoReply { id, .. } => motor(id).map_or(ErrorKind::NoResponse, |motor| {
+            ErrorKind::Silent(vec![motor])
+        }),
+        BusError::NotTaken {
+            id,
+            register,
+            wrote,
+            read,
+        } => motor(id).map_or(ErrorKind::NoResponse, |motor| ErrorKind::NotTaken {
+            motor,
+            register,
+            wrote,
+            read,
+        }),
+        BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
     }
 }
 

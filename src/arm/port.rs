@@ -11,7 +11,7 @@ pub const BAUD_RATE: u32 = 1_000_000;
 const OPEN_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// A serial port of this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortInfo {
     /// What [`open_port`] takes: `/dev/ttyACM0`, `COM3`.
     pub path: String,
@@ -19,7 +19,14 @@ pub struct PortInfo {
     pub description: String,
     /// A USB device: the others are hardly ever an arm.
     pub usb: bool,
+    /// The adapter's own number, by which it is known again under another path.
+    pub serial: Option<String>,
+    /// Its maker builds serial adapters, so that it may be spoken to: opening the port of another device can restart it.
+    pub adapter: bool,
 }
+
+/// USB makers whose chips sit on servo adapters: WCH, Silicon Labs, FTDI, Prolific.
+const ADAPTER_MAKERS: [u16; 4] = [0x1A86, 0x10C4, 0x0403, 0x067B];
 
 /// Opens the port at `path` for this program alone: 1 Mbaud, 8N1. Nothing is sent.
 ///
@@ -67,20 +74,37 @@ pub fn list_ports() -> Vec<PortInfo> {
 }
 
 fn port_info(port: serialport::SerialPortInfo) -> PortInfo {
-    let (usb, description) = match port.port_type {
+    let plain = |path: String, description: &str| PortInfo {
+        path,
+        description: description.to_owned(),
+        ..PortInfo::default()
+    };
+    match port.port_type {
         serialport::SerialPortType::UsbPort(usb) => {
             let words = [usb.manufacturer, usb.product];
             let words: Vec<String> = words.into_iter().flatten().collect();
-            (true, words.join(" "))
+            PortInfo {
+                path: port.port_name,
+                description: words.join(" "),
+                usb: true,
+                serial: usb.serial_number.filter(|serial| !serial.is_empty()),
+                adapter: ADAPTER_MAKERS.contains(&usb.vid),
+            }
         }
-        serialport::SerialPortType::BluetoothPort => (false, "Bluetooth".to_owned()),
-        serialport::SerialPortType::PciPort => (false, "built in".to_owned()),
-        serialport::SerialPortType::Unknown => (false, String::new()),
-    };
-    PortInfo {
-        path: port.port_name,
-        description,
-        usb,
+        serialport::SerialPortType::BluetoothPort => plain(port.port_name, "Bluetooth"),
+        serialport::SerialPortType::PciPort => plain(port.port_name, "built in"),
+        serialport::SerialPortType::Unknown => plain(port.port_name, ""),
+    }
+}
+
+/// The path at which an adapter is now: where its number is listed, or, where it is not or several have it, where it was.
+/// `/dev/ttyACM0` is whoever was plugged in first; the number is always the same board.
+pub fn path_of(serial: Option<&str>, path: &str, ports: &[PortInfo]) -> String {
+    let same = |port: &&PortInfo| serial.is_some() && port.serial.as_deref() == serial;
+    let mut found = ports.iter().filter(same);
+    match (found.next(), found.next()) {
+        (Some(only), None) => only.path.clone(),
+        _ => path.to_owned(),
     }
 }
 
@@ -117,6 +141,27 @@ mod tests {
         let error = open_port("/nowhere/ttyACM9").err().unwrap();
         assert!(error.to_string().contains("/nowhere/ttyACM9"), "{error}");
         assert!(list_ports().iter().all(|port| !port.path.is_empty()));
+    }
+
+    #[test]
+    fn an_adapter_is_known_by_its_number_wherever_it_is_plugged_in() {
+        let port = |path: &str, serial: &str| PortInfo {
+            path: path.to_owned(),
+            serial: Some(serial.to_owned()),
+            ..PortInfo::default()
+        };
+        let twin = |path: &str| port(path, "0001");
+        let ports = [
+            port("/dev/ttyACM0", "B2"),
+            port("/dev/ttyACM1", "A1"),
+            twin("/dev/ttyACM2"),
+            twin("/dev/ttyACM3"),
+        ];
+        let path = |serial, path| path_of(serial, path, &ports);
+        assert_eq!(path(Some("A1"), "/dev/ttyACM0"), "/dev/ttyACM1");
+        assert_eq!(path(Some("C3"), "/dev/ttyACM0"), "/dev/ttyACM0");
+        assert_eq!(path(None, "/dev/pts/3"), "/dev/pts/3");
+        assert_eq!(path(Some("0001"), "/dev/ttyACM3"), "/dev/ttyACM3");
     }
 
     #[cfg(target_os = "linux")]

@@ -132,13 +132,7 @@ impl Servo {
     pub fn measured(&mut self, state: &[u8], now: Duration) -> Option<Jump> {
         let value = |register| Block::STATE.value(register, state);
         self.misses = 0;
-        self.telemetry = Telemetry {
-            load_percent: value(Register::PresentLoad) as f32 / 10.0,
-            volts: value(Register::PresentVoltage) as f32 / 10.0,
-            celsius: value(Register::PresentTemperature),
-            milliamperes: value(Register::PresentCurrent) as f32 * CURRENT_UNIT,
-            moving: value(Register::Moving) != 0,
-        };
+        self.telemetry = telemetry_from(state);
         let counts = value(Register::PresentPosition);
         let here = Seen { counts, at: now };
         let Some(before) = self.seen else {
@@ -162,6 +156,18 @@ impl Servo {
             from: before.counts,
             to: counts,
         })
+    }
+}
+
+/// What a state block says beside the position.
+pub(super) fn telemetry_from(state: &[u8]) -> Telemetry {
+    let value = |register| Block::STATE.value(register, state);
+    Telemetry {
+        load_percent: value(Register::PresentLoad) as f32 / 10.0,
+        volts: value(Register::PresentVoltage) as f32 / 10.0,
+        celsius: value(Register::PresentTemperature),
+        milliamperes: value(Register::PresentCurrent) as f32 * CURRENT_UNIT,
+        moving: value(Register::Moving) != 0,
     }
 }
 

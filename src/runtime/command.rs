@@ -1,13 +1,18 @@
 //! What the operator can ask for. The window sends these and then waits to see them happen in the snapshot.
 
+use crate::arm::Role;
 use crate::joint::Joint;
-use crate::runtime::{Aggregate, Mode, RtcKnobs, Scheduling};
+use crate::runtime::workshop::Order;
+use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RtcKnobs, Scheduling};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// The operator wants another driver: hold the pose, let the policy drive, or jog by hand.
+    /// The operator wants another driver: hold the pose, let the policy drive, follow the leader, or jog by hand.
     SetMode(Mode),
+    /// A person takes over in mid-run: with the leader if there is one, else by jogging. Said again while a person drives:
+    /// back to whom they took over from.
+    Takeover,
     /// The operator hit stop: goal = present position, latched until `Resume`. (The stop button also sets `EStop`.)
     Stop,
     /// The operator releases the stop latch; the arm goes on holding.
@@ -18,6 +23,13 @@ pub enum Command {
     Set(Knob),
     /// The operator asks a joint to go to a goal in robot units (jog mode only); limits set the speed.
     JogTo(Joint, f32),
+    /// A hand pushes joints or the gripper's tip (jog mode only). Holds for [`DEAD_MAN`](crate::runtime::DEAD_MAN), so that
+    /// it must be renewed; all zero is a hand that lets go.
+    Drive(Drive),
+    /// The operator wants the arm folded up slowly, to hold there.
+    Park,
+    /// As `Park`, and torque off at the end: the arm sinks a little instead of falling. A stop breaks it off.
+    ParkAndRelease,
     /// The operator wants torque on: the arming sequence, from the present pose.
     EnableTorque,
     /// The operator wants torque off and was warned that the arm drops.
@@ -42,6 +54,10 @@ pub enum Command {
     Acknowledge(u64),
     /// The operator wants the simulated scene as it was at the start.
     ResetScene,
+    /// The operator chose the arm in this role, or none. One that holds is not let go.
+    UseArm(Role, Option<ArmSource>),
+    /// The operator wants something of the workshop.
+    Workshop(Order),
     /// The program is closing: hold, park nothing, end the threads.
     Shutdown,
 }

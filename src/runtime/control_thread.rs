@@ -1,6 +1,7 @@
 //! The thread that alone owns the arm and the action queue: one tick a period, whatever the policy, the cameras or the
 //! window are doing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -9,12 +10,13 @@ use crossbeam_channel::Receiver;
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
-use crate::runtime::cameras::view_of;
-use crate::runtime::core::{Control, Inputs, Pace};
+use crate::runtime::bay::Bay;
+use crate::runtime::core::{Control, Inputs};
 use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
-use crate::runtime::policy_thread::{PolicySeat, PolicyThread};
+use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
 use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
+use crate::runtime::watchdog::{self, STALL, Watchdog};
 use crate::runtime::{Command, EStop, Snapshot};
 use crate::scene::Props;
 
@@ -30,11 +32,22 @@ const COMMANDS: usize = 256;
 /// Puts the simulated scene back to its start.
 pub type ResetScene = Box<dyn FnMut() + Send>;
 
+/// When the policy's answers are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    AsTheyCome,
+    /// So long after they were asked for, by the runtime's clock, and waited for then, so that a run on a virtual clock is
+    /// the same twice.
+    After(Duration),
+}
+
 /// Everything that the control thread owns.
 pub struct ControlThread {
     pub clock: Clock,
     pub control: Control,
     pub link: Link,
+    /// Which arms are flown, the leader, and the workshop.
+    pub bay: Bay,
     pub commands: Receiver<Command>,
     pub estop: EStop,
     pub feeds: Vec<Feed>,
@@ -43,6 +56,9 @@ pub struct ControlThread {
     pub reset_scene: Option<ResetScene>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
+    pub answers: Answers,
+    pub pacer: Pacer,
+    pub watchdog: Watchdog,
     /// Presses of the stop that the core has heard.
     pub heard: u64,
     /// Reports made on behalf of a thread that could not be started.
@@ -50,21 +66,13 @@ pub struct ControlThread {
 }
 
 impl ControlThread {
-    /// Ticks until the program closes. The arm goes on holding its last goal.
+    /// Ticks until the program closes. The arm goes on holding the pose that it was stopped in.
     pub fn run(mut self) {
-        let mut pacer = Pacer::new(self.clock.now());
-        loop {
-            let began = self.clock.now();
-            let pace = Pace {
-                late_ticks: pacer.late_ticks(),
-                tick_p99: pacer.p99(),
-            };
-            if !self.tick(began, pace) {
-                break;
-            }
-            let deadline = pacer.next(began, self.clock.now(), self.control.period());
+        while let Some(deadline) = self.period() {
             rest(&self.clock, &self.estop, self.heard, deadline);
         }
+        // Before the policy is waited for: nothing is driven any more.
+        self.watchdog.dismiss();
         if let Some(policy) = self.policy.take()
             && !policy.finish(POLICY_END_LIMIT)
         {
@@ -72,19 +80,41 @@ impl ControlThread {
         }
     }
 
-    /// One control period; false when it was the last.
-    fn tick(&mut self, now: Duration, pace: Pace) -> bool {
+    /// One control period; when the next one is due, `None` after the last.
+    pub fn period(&mut self) -> Option<Duration> {
+        let began = self.clock.now();
+        let period = self.control.period();
+        let due = self.control.drives().then_some(began + period + STALL);
+        self.watchdog.beat(due);
+        self.pacer.begins(began);
+        let goes_on = self.tick(began);
+        let deadline = self
+            .pacer
+            .next(began, self.clock.now(), self.control.period());
+        goes_on.then_some(deadline)
+    }
+
+    /// The work of one control period; false when it was the last.
+    fn tick(&mut self, now: Duration) -> bool {
         // First of all, so that nothing below can hold a stop up.
         self.heard = self.estop.presses();
+        let tripped = self.watchdog.resume();
+        let commands = self.commands.try_iter().take(COMMANDS).collect();
+        let polled = self.clock.now();
+        let arm = self.link.poll(now);
+        let read = self.clock.now().saturating_sub(polled);
         let inputs = Inputs {
             now,
             estop_presses: self.heard,
-            commands: self.commands.try_iter().take(COMMANDS).collect(),
-            arm: self.link.poll(now),
-            policy: self.reports(),
-            cameras: self.feeds.iter().map(|feed| view_of(feed, now)).collect(),
-            props: self.props.get().unwrap_or_default(),
-            pace,
+            tripped,
+            commands,
+            arm,
+            leader: self.bay.leader(now),
+            policy: self.reports(now),
+            cameras: self.bay.views(&self.feeds, now),
+            props: self.bay.props(&self.props),
+            workshop: self.bay.workshop(),
+            pace: self.pacer.pace(),
         };
         let outputs = self.control.tick(inputs);
         if outputs.leave_policy {
@@ -99,15 +129,30 @@ impl ControlThread {
         if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
             reset();
         }
+        if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
+            self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
+        }
+        let ordered = self.clock.now();
         let settled = self.link.obey(outputs.arm, self.control.period(), now);
+        self.pacer
+            .spent_on_bus(read + self.clock.now().saturating_sub(ordered));
         self.snapshot.set(self.control.settle(settled));
         !outputs.shutdown
     }
 
-    fn reports(&mut self) -> Vec<PolicyReport> {
+    fn reports(&mut self, now: Duration) -> Vec<PolicyReport> {
         let mut reports = std::mem::take(&mut self.pending);
-        if let Some(policy) = &self.policy {
-            reports.extend(policy.reports());
+        let Some(policy) = &self.policy else {
+            return reports;
+        };
+        match self.answers {
+            Answers::AsTheyCome => reports.extend(policy.reports()),
+            Answers::After(latency) => {
+                let since = self.control.awaits_policy_since();
+                if since.is_some_and(|since| now.saturating_sub(since) >= latency) {
+                    reports.extend(policy.await_answer());
+                }
+            }
         }
         reports
     }
@@ -133,14 +178,19 @@ fn rest(clock: &Clock, estop: &EStop, heard: u64, deadline: Duration) {
     }
 }
 
-/// Starts the thread.
+/// Starts the thread. A panic in it freezes the arm before the thread ends.
 ///
 /// # Errors
 /// The system gives no thread.
 pub fn spawn(control: ControlThread) -> std::io::Result<thread::JoinHandle<()>> {
+    let (watchdog, snapshot) = (control.watchdog.clone(), control.snapshot.clone());
     thread::Builder::new()
         .name("control".to_owned())
-        .spawn(move || control.run())
+        .spawn(move || {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| control.run())) {
+                watchdog::bury(&watchdog, &snapshot, &panic_text(panic.as_ref()));
+            }
+        })
 }
 
 #[cfg(test)]

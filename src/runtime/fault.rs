@@ -13,6 +13,12 @@ pub enum FaultKind {
     Arming,
     /// A servo raised an alarm.
     ServoAlarm,
+    /// The arm answers, but no calibration fits it.
+    Uncalibrated,
+    /// What was asked of the workshop, or of the choice of arms, cannot be done now.
+    Workshop,
+    /// The leader arm that a person drives by cannot be read; the follower holds.
+    LeaderLost,
     /// A servo protects itself from overload; stays until the operator clears it.
     Overload,
     /// A servo is too hot to be driven on.
@@ -37,6 +43,10 @@ pub enum FaultKind {
     PolicyLoad,
     /// The policy's actions do not fit this arm or are not numbers.
     BadAction,
+    /// The control loop stood still, and the watchdog stopped the arm.
+    LoopStalled,
+    /// The control loop has ended by a crash; the arm was frozen.
+    LoopDied,
     /// The control loop could not keep its rate.
     LateTicks,
     /// No g keeps the plan fresh: the latency is more than half a chunk.

@@ -10,30 +10,41 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use crate::arm::{self, AlarmKind, Arm, ErrorKind, TorqueStep};
 use crate::joint::Joint;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+use crate::runtime::watchdog::Watchdog;
 use crate::runtime::{Health, JointHealth};
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
 
 /// The first pause before the arm is tried again; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 enum State {
     Absent,
     Connecting,
-    Waiting { why: ArmFailure, until: Duration },
+    Waiting { until: Duration },
     Up(Box<Arm>),
+}
+
+/// Why the arm is not there.
+struct Lost {
+    why: ArmFailure,
+    /// It answers, and only its calibration does not fit.
+    uncalibrated: bool,
 }
 
 /// The arm, or the way to it.
 pub struct Link {
     state: State,
     /// Why the arm is not there, while it is tried again.
-    lost: Option<ArmFailure>,
+    lost: Option<Lost>,
     pause: Duration,
     ask: Sender<()>,
     answers: Receiver<Result<Arm, arm::Error>>,
+    watchdog: Watchdog,
+    /// Attempts to connect are waited for, by a loop that is driven by hand: on a virtual clock nobody may wait beside it.
+    pub waits: bool,
 }
 
 impl Link {
@@ -41,18 +52,34 @@ impl Link {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(connector: Option<Connector>) -> io::Result<Self> {
-        let (ask, asked) = bounded::<()>(1);
-        let (answer, answers) = bounded(1);
+    pub fn start(connector: Option<Connector>, watchdog: Watchdog) -> io::Result<Self> {
         let mut link = Self {
             state: State::Absent,
             lost: None,
             pause: FIRST_PAUSE,
-            ask,
-            answers,
+            ask: bounded(1).0,
+            answers: bounded(1).1,
+            watchdog,
+            waits: false,
         };
+        link.change(connector)?;
+        Ok(link)
+    }
+
+    /// Lets the arm go that is there (its port is closed; its servos stay as they are) and starts to connect another, if
+    /// there is a way to.
+    ///
+    /// # Errors
+    /// The thread cannot be started; there is no arm then.
+    pub fn change(&mut self, connector: Option<Connector>) -> io::Result<()> {
+        let (ask, asked) = bounded::<()>(1);
+        let (answer, answers) = bounded(1);
+        // The watchdog's hold on the port would keep it open.
+        self.watchdog.dismiss();
+        (self.ask, self.answers) = (ask, answers);
+        (self.state, self.lost, self.pause) = (State::Absent, None, FIRST_PAUSE);
         if let Some(mut connector) = connector {
-            // Ends when the link is dropped, or after the attempt that is under way then.
+            // Ends when the link is dropped or changed, or after the attempt that is under way then.
             thread::Builder::new()
                 .name("arm-connect".to_owned())
                 .spawn(move || {
@@ -62,25 +89,29 @@ impl Link {
                         }
                     }
                 })?;
-            link.connect();
+            self.connect();
         }
-        Ok(link)
+        Ok(())
     }
 
     /// Reads the arm, or goes on connecting.
     pub fn poll(&mut self, now: Duration) -> ArmInput {
         match &self.state {
             State::Connecting => self.hear(now),
-            State::Waiting { until, .. } if *until <= now => self.connect(),
+            State::Waiting { until } if *until <= now => self.connect(),
             _ => {}
+        }
+        if self.waits && matches!(self.state, State::Connecting) {
+            let answer = self.answers.recv();
+            self.take(answer.map_err(TryRecvError::from), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,
-            State::Connecting => match &self.lost {
-                Some(why) => ArmInput::Lost(why.clone()),
+            State::Connecting | State::Waiting { .. } => match &self.lost {
+                Some(lost) if lost.uncalibrated => ArmInput::Uncalibrated(lost.why.clone()),
+                Some(lost) => ArmInput::Lost(lost.why.clone()),
                 None => ArmInput::Connecting,
             },
-            State::Waiting { why, .. } => ArmInput::Lost(why.clone()),
             State::Up(arm) => ArmInput::Up(state_of(arm)),
         }
     }
@@ -120,13 +151,14 @@ impl Link {
 
     /// Lets the arm go; its servos keep holding. Only a new handshake brings it back.
     fn lose(&mut self, now: Duration) {
+        self.watchdog.dismiss();
         let why = ArmFailure {
             what: "the arm no longer answers".to_owned(),
             remedy: "Check its cable and its supply. It is connected again by itself; then switch the torque on."
                 .to_owned(),
             gone: true,
         };
-        self.wait(why, now);
+        self.wait(why, false, now);
     }
 
     fn connect(&mut self) {
@@ -138,28 +170,39 @@ impl Link {
     }
 
     fn hear(&mut self, now: Duration) {
-        match self.answers.try_recv() {
-            Ok(Ok(arm)) => {
+        let answer = self.answers.try_recv();
+        self.take(answer, now);
+    }
+
+    fn take(&mut self, answer: Result<Result<Arm, arm::Error>, TryRecvError>, now: Duration) {
+        match answer {
+            Ok(Ok(mut arm)) => {
+                if let Some(brake) = arm.take_brake() {
+                    self.watchdog.guard(brake);
+                }
                 self.lost = None;
                 self.pause = FIRST_PAUSE;
                 self.state = State::Up(Box::new(arm));
             }
-            Ok(Err(error)) => self.wait(failure(&error), now),
+            Ok(Err(error)) => {
+                let uncalibrated = error.kind.is_about_calibration();
+                self.wait(failure(&error), uncalibrated, now);
+            }
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => {
                 let what = "the thread that connects the arm has ended".to_owned();
                 let remedy = "Start the program again.".to_owned();
                 let gone = true;
-                self.wait(ArmFailure { what, remedy, gone }, now);
+                self.wait(ArmFailure { what, remedy, gone }, false, now);
             }
         }
     }
 
-    fn wait(&mut self, why: ArmFailure, now: Duration) {
-        self.lost = Some(why.clone());
+    fn wait(&mut self, why: ArmFailure, uncalibrated: bool, now: Duration) {
+        self.lost = Some(Lost { why, uncalibrated });
         let until = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        self.state = State::Waiting { why, until };
+        self.state = State::Waiting { until };
     }
 }
 

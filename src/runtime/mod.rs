@@ -1,18 +1,23 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
+mod arm_source;
+mod bay;
 mod binding;
 mod bound;
 mod cameras;
 mod command;
 mod control_thread;
 mod core;
+mod drive;
 mod estop;
 mod fault;
 mod fault_book;
+mod halt;
 mod health;
 mod history;
 mod knobs;
 mod latency;
+mod leader;
 mod link;
 mod merge;
 mod pace;
@@ -22,21 +27,31 @@ mod request;
 mod running;
 mod settings;
 mod snapshot;
+mod stepped;
 mod supervisor;
+mod watchdog;
+pub mod workshop;
 
+pub use arm_source::{ArmSource, ArmSupply, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
 pub use control_thread::ResetScene;
+pub use drive::{
+    DEAD_MAN, Drive, FASTEST_GRIPPER, FASTEST_JOINT, FASTEST_TIP, FASTEST_TURN, Twist,
+};
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
+pub use halt::{Halt, Halted};
 pub use health::{Health, JointHealth, Latched};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
+pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
 pub use policy_thread::PolicyLoader;
 pub use running::{Runtime, Setup};
-pub use settings::{Settings, SettingsError};
+pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
 };
+pub use stepped::Stepped;
 pub use supervisor::Patience;

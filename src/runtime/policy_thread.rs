@@ -113,6 +113,19 @@ impl PolicyThread {
         self.events.try_iter().collect()
     }
 
+    /// Waits until the thread has answered what it was asked last, or has loaded; everything that it said on the way.
+    pub fn await_answer(&self) -> Vec<PolicyReport> {
+        let mut heard = vec![];
+        while let Ok(report) = self.events.recv() {
+            let answered = !matches!(report.event, PolicyEvent::Progress(_));
+            heard.push(report);
+            if answered {
+                break;
+            }
+        }
+        heard
+    }
+
     /// Ends the thread and waits for it; false when it is still busy after `limit`.
     pub fn finish(self, limit: Duration) -> bool {
         // The thread ends when it sees that nobody will ask again.
@@ -278,7 +291,7 @@ fn chunk_from_prediction(
     })
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "a panic without words".to_owned())

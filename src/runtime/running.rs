@@ -11,12 +11,19 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::policy::LoadRequest;
-use crate::runtime::control_thread::{ControlThread, ResetScene, spawn};
+use crate::runtime::bay::{Bay, Stock};
+use crate::runtime::control_thread::{Answers, ControlThread, ResetScene, spawn};
 use crate::runtime::core::{Config, Control};
+use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::{Connector, Link};
+use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
-use crate::runtime::{Command, EStop, FaultKind, Knobs, Snapshot, ViewBinding};
+use crate::runtime::watchdog::{Watch, Watchdog};
+use crate::runtime::workshop::Tools;
+use crate::runtime::{
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, Sources, ViewBinding,
+};
 use crate::scene::Props;
 
 /// Commands that may wait for the next tick.
@@ -24,6 +31,9 @@ const COMMANDS: usize = 256;
 
 /// How long closing waits for room in the command channel; the control thread makes room every tick.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long closing waits for the loop and the policy behind it; whatever hangs longer hangs in a driver.
+const END_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often [`Runtime::wait_for`] looks.
 const LOOK: Duration = Duration::from_millis(2);
@@ -36,7 +46,17 @@ pub struct Setup {
     pub arm: String,
     /// How to get the arm; `None` goes without one.
     pub connector: Option<Connector>,
+    /// The arms that are in use at the start.
+    pub sources: Sources,
+    /// How to get an arm that is chosen later; without it there is none then.
+    pub supply: Option<ArmSupply>,
+    /// What the workshop works with; `None` goes without it.
+    pub tools: Option<Tools>,
+    /// The arm in a person's hand; `None` goes without one.
+    pub leader: Option<LeaderSetup>,
     pub feeds: Vec<Feed>,
+    /// Cameras and things that belong to the pretend arm: names of the feeds. They are not shown beside a real one.
+    pub pretend_feeds: Vec<String>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
     pub reset_scene: Option<ResetScene>,
@@ -61,7 +81,12 @@ impl Setup {
             clock,
             arm: String::new(),
             connector: None,
+            sources: Sources::default(),
+            supply: None,
+            tools: None,
+            leader: None,
             feeds: vec![],
+            pretend_feeds: vec![],
             props: Latest::new(),
             reset_scene: None,
             loader,
@@ -76,7 +101,72 @@ impl Setup {
     }
 }
 
-/// A running control loop. Dropping it ends the loop; the arm goes on holding.
+/// A loop that is ready to be run, and the ways into it.
+pub(super) struct Assembly {
+    pub control: ControlThread,
+    pub commands: Sender<Command>,
+}
+
+/// Puts the loop together.
+///
+/// # Errors
+/// The system gives no thread to connect the arm with.
+pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
+    let mut control = Control::new(Config {
+        arm: setup.arm,
+        sources: setup.sources.clone(),
+        knobs: setup.knobs,
+        task: setup.task,
+        policy: setup.policy,
+        views: setup.views,
+        patience: setup.patience,
+        seed: setup.seed,
+    });
+    for (kind, what, remedy) in setup.faults {
+        control.report(kind, what, remedy);
+    }
+    let (commands, received) = bounded(COMMANDS);
+    let seat = PolicySeat {
+        loader: setup.loader,
+        clock: setup.clock.clone(),
+        cameras: setup.feeds.len(),
+    };
+    let leader = setup
+        .leader
+        .map(|leader| LeaderSeat::start(leader, setup.clock.clone()))
+        .transpose()?;
+    let watchdog = Watchdog::default();
+    let bay = Bay::start(Stock {
+        sources: setup.sources,
+        leader,
+        supply: setup.supply,
+        tools: setup.tools,
+        pretend_feeds: setup.pretend_feeds,
+        clock: setup.clock.clone(),
+    })?;
+    let control = ControlThread {
+        pacer: Pacer::new(setup.clock.now()),
+        clock: setup.clock,
+        control,
+        link: Link::start(setup.connector, watchdog.clone())?,
+        bay,
+        commands: received,
+        estop: EStop::default(),
+        feeds: setup.feeds,
+        props: setup.props,
+        snapshot: Latest::new(),
+        reset_scene: setup.reset_scene,
+        seat,
+        policy: None,
+        answers,
+        watchdog,
+        heard: 0,
+        pending: vec![],
+    };
+    Ok(Assembly { control, commands })
+}
+
+/// A running control loop. Dropping it stops the arm and ends the loop; the arm goes on holding.
 pub struct Runtime {
     /// What the operator asks for, applied at the start of the next tick.
     pub commands: Sender<Command>,
@@ -85,6 +175,7 @@ pub struct Runtime {
     /// Stops the arm past all queues.
     pub estop: EStop,
     thread: Option<JoinHandle<()>>,
+    watch: Option<Watch>,
 }
 
 impl Runtime {
@@ -93,46 +184,25 @@ impl Runtime {
     /// # Errors
     /// The system gives no thread.
     pub fn start(setup: Setup) -> io::Result<Self> {
-        let mut control = Control::new(Config {
-            arm: setup.arm,
-            knobs: setup.knobs,
-            task: setup.task,
-            policy: setup.policy,
-            views: setup.views,
-            patience: setup.patience,
-            seed: setup.seed,
-        });
-        for (kind, what, remedy) in setup.faults {
-            control.report(kind, what, remedy);
-        }
-        let (commands, received) = bounded(COMMANDS);
-        let (snapshot, estop) = (Latest::new(), EStop::default());
-        let seat = PolicySeat {
-            loader: setup.loader,
-            clock: setup.clock.clone(),
-            cameras: setup.feeds.len(),
-        };
-        let thread = spawn(ControlThread {
-            clock: setup.clock,
-            control,
-            link: Link::start(setup.connector)?,
-            commands: received,
-            estop: estop.clone(),
-            feeds: setup.feeds,
-            props: setup.props,
-            snapshot: snapshot.clone(),
-            reset_scene: setup.reset_scene,
-            seat,
-            policy: None,
-            heard: 0,
-            pending: vec![],
-        })?;
+        let Assembly { control, commands } = assemble(setup, Answers::AsTheyCome)?;
+        let (snapshot, estop) = (control.snapshot.clone(), control.estop.clone());
+        let watch = Watch::start(
+            control.watchdog.clone(),
+            control.clock.clone(),
+            snapshot.clone(),
+        )?;
         Ok(Self {
             commands,
             snapshot,
             estop,
-            thread: Some(thread),
+            thread: Some(spawn(control)?),
+            watch: Some(watch),
         })
+    }
+
+    /// A way to stop the arm from elsewhere.
+    pub fn halt(&self) -> Halt {
+        Halt::new(self.estop.clone(), self.snapshot.clone())
     }
 
     /// Whether the loop still ticks. When it does not, the servos hold the last goal.
@@ -162,9 +232,11 @@ impl Runtime {
         }
     }
 
-    /// Ends the loop and waits for it: the arm holds, the threads end.
-    pub fn shutdown(mut self) {
+    /// Stops the arm, ends the loop and waits for it: the arm holds, the threads end.
+    /// Returns whether the servos have confirmed it.
+    pub fn shutdown(mut self) -> Halted {
         self.close();
+        Halted::at_end(&self.snapshot.get().unwrap_or_default())
     }
 
     fn close(&mut self) {
@@ -172,11 +244,19 @@ impl Runtime {
             return;
         };
         let told = self.commands.send_timeout(Command::Shutdown, CLOSE_LIMIT);
-        if told.is_err() && !thread.is_finished() {
-            log::error!("the control thread takes no commands and is left behind");
+        let end = Instant::now() + END_LIMIT;
+        while told.is_ok() && !thread.is_finished() && Instant::now() < end {
+            thread::sleep(LOOK);
+        }
+        if !thread.is_finished() {
+            log::error!("the control thread hangs and is left behind");
+            if let Some(watch) = self.watch.take() {
+                watch.leave();
+            }
         } else if thread.join().is_err() {
             log::error!("the control thread had panicked");
         }
+        self.watch = None;
     }
 }
 

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 use serde::{Deserialize, Serialize};
 
+use crate::arm::{PortInfo, path_of};
 use crate::runtime::binding::{bind, camera_of};
-use crate::runtime::{Knobs, Snapshot, ViewBinding};
+use crate::runtime::{ArmSource, Knobs, Snapshot, ViewBinding};
 
-/// What is kept of a run. Policy, cameras and arm are named at each start, so that none drives unexpectedly; how the window
-/// looks is kept beside it. A file that lacks a field gets its default.
+/// What is kept of a run. Policy and cameras are named at each start, so that none drives unexpectedly; an arm that was chosen
+/// is connected again, limp; how the window looks is kept beside it. A file that lacks a field gets its default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -20,6 +21,54 @@ pub struct Settings {
     pub task: String,
     /// Cameras by view of the checkpoint.
     pub views: Vec<ViewBinding>,
+    /// The arms that were chosen in the window.
+    pub arms: KeptArms,
+}
+
+/// The chosen arms, by role.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KeptArms {
+    pub follower: Option<KeptArm>,
+    pub leader: Option<KeptArm>,
+}
+
+/// A real arm that was chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptArm {
+    /// Where it was.
+    pub path: String,
+    /// The id of its calibration.
+    pub id: String,
+    /// The number of its adapter, by which it is found again wherever it is plugged in.
+    pub serial: Option<String>,
+}
+
+impl KeptArm {
+    /// Where it is now, among these ports.
+    pub fn source(&self, ports: &[PortInfo]) -> ArmSource {
+        ArmSource::Port {
+            path: path_of(self.serial.as_deref(), &self.path, ports),
+            id: self.id.clone(),
+        }
+    }
+
+    /// What is to be kept of an arm in use; nothing of the pretend one. `before` is what was kept.
+    fn of(source: Option<&ArmSource>, before: Option<&Self>, seen: &Snapshot) -> Option<Self> {
+        let ArmSource::Port { path, id } = source? else {
+            return None;
+        };
+        let listed = seen
+            .workshop
+            .port(path)
+            .map(|port| port.info.serial.clone());
+        let known = before.filter(|kept| kept.path == *path);
+        Some(Self {
+            path: path.clone(),
+            id: id.clone(),
+            serial: listed.unwrap_or_else(|| known.and_then(|kept| kept.serial.clone())),
+        })
+    }
 }
 
 impl Default for Settings {
@@ -28,6 +77,7 @@ impl Default for Settings {
             knobs: Knobs::untouched(),
             task: String::new(),
             views: vec![],
+            arms: KeptArms::default(),
         }
     }
 }
@@ -117,6 +167,15 @@ impl Settings {
                 bind(&mut self.views, &binding.view, binding.camera.clone());
             }
         }
+        if seen.arms_chosen {
+            let kept = |source: &Option<ArmSource>, before: &Option<KeptArm>| {
+                KeptArm::of(source.as_ref(), before.as_ref(), seen)
+            };
+            self.arms = KeptArms {
+                follower: kept(&seen.sources.follower, &before.arms.follower),
+                leader: kept(&seen.sources.leader, &before.arms.leader),
+            };
+        }
         *self != before
     }
 
@@ -135,6 +194,7 @@ fn at(path: &Path, source: io::Error) -> SettingsError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::workshop::{Line, PortView, WorkshopView};
     use crate::runtime::{CameraStatus, CameraView, Scheduling, WHOLE_CHUNK};
 
     #[test]
@@ -168,6 +228,49 @@ mod tests {
         let kept = fs::read_to_string(place.path().join("settings.json.bad")).unwrap();
         assert_eq!(kept, "{ half a fi");
         assert!(!path.exists() && Settings::load(&path).1.is_none());
+    }
+
+    #[test]
+    fn arms_are_kept_once_they_were_chosen_by_the_number_of_their_board() {
+        let mut settings = Settings::default();
+        let real = ArmSource::Port {
+            path: "/dev/ttyACM1".to_owned(),
+            id: "blue".to_owned(),
+        };
+        let mut seen = Snapshot::default();
+        seen.sources.follower = Some(real);
+        settings.follow(&seen);
+        assert_eq!(
+            settings.arms,
+            KeptArms::default(),
+            "named at the start, not chosen"
+        );
+        let listed = PortView {
+            info: PortInfo {
+                path: "/dev/ttyACM1".to_owned(),
+                serial: Some("A1".to_owned()),
+                ..PortInfo::default()
+            },
+            line: Line::Unknown,
+        };
+        seen.workshop = std::sync::Arc::new(WorkshopView {
+            ports: vec![listed],
+            ..WorkshopView::default()
+        });
+        seen.arms_chosen = true;
+        assert!(settings.follow(&seen));
+        let kept = settings.arms.follower.clone().unwrap();
+        assert_eq!(
+            (kept.id.as_str(), kept.serial.as_deref()),
+            ("blue", Some("A1"))
+        );
+        // Unplugged: it is remembered all the same.
+        seen.workshop = std::sync::Arc::default();
+        assert!(!settings.follow(&seen));
+        seen.sources.follower = Some(ArmSource::Simulated);
+        assert!(settings.follow(&seen) && settings.arms.follower.is_none());
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
     }
 
     #[test]

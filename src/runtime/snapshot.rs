@@ -12,7 +12,8 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
-use crate::runtime::{Fault, Health, Knobs};
+use crate::runtime::workshop::WorkshopView;
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -23,8 +24,17 @@ pub enum Mode {
     Hold,
     /// The policy's queue.
     Policy,
-    /// The operator, joint by joint.
+    /// A person, by a leader arm.
+    Teleop,
+    /// A person, by joint or by the gripper's tip.
     Jog,
+}
+
+impl Mode {
+    /// A person drives.
+    pub fn is_human(self) -> bool {
+        matches!(self, Self::Teleop | Self::Jog)
+    }
 }
 
 impl fmt::Display for Mode {
@@ -32,6 +42,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Self::Hold => "HOLD",
             Self::Policy => "POLICY",
+            Self::Teleop => "TELEOP",
             Self::Jog => "JOG",
         })
     }
@@ -58,6 +69,8 @@ pub enum Connection {
     Connecting,
     /// Answering. `torque` says whether the servos hold.
     Connected { torque: bool },
+    /// Answering, but no calibration fits it; says which is missing or what differs. It cannot be driven.
+    Uncalibrated(String),
     /// Lost, with the reason.
     Lost(String),
 }
@@ -126,6 +139,10 @@ pub struct Sample {
     pub at: Duration,
     pub measured: JointVec,
     pub commanded: JointVec,
+    /// Who drove.
+    pub mode: Mode,
+    /// A person drove in place of the policy that they had taken over from.
+    pub intervention: bool,
     /// Queue level after the tick, actions.
     pub queue: u32,
     /// `actions_per_chunk` and g at that tick, so that a turned knob shows on the time axis.
@@ -217,9 +234,17 @@ pub struct Snapshot {
     pub now: Duration,
     pub tick: Tick,
     pub mode: Mode,
+    /// Since when it drives, on the runtime's clock; a person who goes from teleoperation to jogging goes on driving.
+    pub mode_since: Duration,
+    /// Whom a person took over from; the next takeover gives back to them.
+    pub interrupted: Option<Mode>,
     pub stopped: Option<Stopped>,
     /// Name of the rig or port.
     pub arm: String,
+    /// The arms in use, by role.
+    pub sources: Sources,
+    /// The operator has chosen an arm in this session: worth remembering.
+    pub arms_chosen: bool,
     pub connection: Connection,
     /// Joints whose servos have torque, as far as they were last asked. Where the arm is not armed, 0 means limp; anything
     /// else is an arm that holds in part, or that another program left holding.
@@ -228,6 +253,14 @@ pub struct Snapshot {
     pub arming: Option<f32>,
     /// The arm is being let down before torque goes off: the share that is done, 0 to 1. A stop breaks it off.
     pub releasing: Option<f32>,
+    /// The first target of the driver is far and is approached slowly: the share that is done, 0 to 1.
+    pub approaching: Option<f32>,
+    /// The arm folds itself up: the share that is done, 0 to 1. A stop or another mode breaks it off.
+    pub parking: Option<f32>,
+    /// The arm stands in its rest pose with torque on: letting it go drops it no more than a little.
+    pub parked: bool,
+    /// The leader arm, if one was named.
+    pub leader: Option<LeaderView>,
     /// How the servos are.
     pub health: Health,
     /// Measured control rate.
@@ -235,12 +268,18 @@ pub struct Snapshot {
     pub late_ticks: u64,
     /// 99th percentile of the time that a tick works, since the start.
     pub tick_p99: Duration,
+    /// 99th percentile of how long after its deadline a tick begins, since the start.
+    pub jitter_p99: Duration,
+    /// 99th percentile of the time that the bus takes in a tick, since the start.
+    pub bus_p99: Duration,
     /// Pose read from the servos, robot units.
     pub measured: JointVec,
     /// Pose last sent, robot units.
     pub commanded: JointVec,
     /// Goal of the operator in jog mode, robot units; the limits set the speed towards it.
     pub jog: JointVec,
+    /// Why the gripper's tip does not go on where a hand pushes it.
+    pub jog_obstacle: Option<String>,
     /// Lower and upper joint limits that the commands respect, robot units.
     pub limits: [JointVec; 2],
     pub knobs: Knobs,
@@ -284,4 +323,6 @@ pub struct Snapshot {
     pub max_step: f32,
     /// Things on the table that the simulated rig knows the place of.
     pub props: Arc<Props>,
+    /// Ports, who is on them, and what is being done there.
+    pub workshop: Arc<WorkshopView>,
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use crate::joint::JointVec;
 use crate::runtime::{Knobs, PolicyStatus, Snapshot};
+use crate::ui::hand::HandDraft;
+use crate::ui::inputs::Inputs;
 use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
 use crate::ui::scene_panel::SceneDraft;
+use crate::ui::workshop::WorkshopDraft;
 
 /// Log lines kept for the log page.
 pub const LOG_LINES_KEPT: usize = 1000;
@@ -57,6 +60,7 @@ pub struct Draft {
     pub policy: PolicyDraft,
     pub knobs: KnobDraft,
     pub scene: SceneDraft,
+    pub workshop: WorkshopDraft,
     pub pictures: Pictures,
     /// The operator pressed "Release torque" and has not answered the warning yet.
     pub asks_to_release: bool,
@@ -64,6 +68,10 @@ pub struct Draft {
     pub shows_health: bool,
     /// A jog goal under the pointer, until the snapshot shows it.
     pub jog: Option<JogDraft>,
+    /// What is held down that drives the arm.
+    pub hand: HandDraft,
+    /// The gamepad and the global keys, as the program that holds them says.
+    pub inputs: Inputs,
     /// Seconds from now under the pointer in one of the plots; drawn in all of them.
     pub plot_hover: Hover,
     pub log: VecDeque<LogLine>,

@@ -51,7 +51,8 @@ pub fn hidden_pause(window: &ViewportInfo) -> Option<Duration> {
 fn moves(snapshot: &Snapshot) -> bool {
     let is_driven = snapshot.mode != Mode::Hold && snapshot.stopped.is_none();
     let is_coming = matches!(snapshot.policy, PolicyStatus::Loading(_))
-        || snapshot.connection == Connection::Connecting;
+        || snapshot.connection == Connection::Connecting
+        || snapshot.workshop.is_live();
     is_driven || is_coming || arm_moves(snapshot)
 }
 

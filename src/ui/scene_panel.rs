@@ -6,6 +6,7 @@ use egui::{
     StrokeKind, TextureId, Ui, Vec2,
 };
 
+use crate::joint::JointVec;
 use crate::runtime::{Command, Snapshot};
 use crate::scene::{Orbit, Preset};
 use crate::ui::draft::Draft;
@@ -37,6 +38,17 @@ pub struct SceneDraft {
     pub texture: Option<TextureId>,
     /// Why there is no picture, if it cannot be drawn.
     pub trouble: Option<String>,
+    /// What is shown in the place of the flown arm.
+    pub subject: Option<SceneSubject>,
+}
+
+/// Another arm than the flown one, without table and paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SceneSubject {
+    /// Robot units.
+    pub joints: JointVec,
+    /// A pose that a person is asked for, in their colour; robot units.
+    pub ghost: Option<JointVec>,
 }
 
 /// Draws the panel into all the space that is left.
@@ -65,7 +77,7 @@ pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: 
     ui.painter()
         .rect_stroke(rect, radius, edge, StrokeKind::Inside);
     presets_ui(ui, rect, &mut draft.scene);
-    legend(ui, rect, snapshot);
+    legend(ui, rect, snapshot, draft.scene.subject.is_some());
 }
 
 fn steer(ui: &Ui, response: &Response, scene: &mut SceneDraft) {
@@ -139,9 +151,9 @@ fn presets_ui(ui: &mut Ui, rect: Rect, scene: &mut SceneDraft) {
 }
 
 /// Which line is which; each word stands in its colour beside its sign.
-fn legend(ui: &Ui, rect: Rect, snapshot: &Snapshot) {
+fn legend(ui: &Ui, rect: Rect, snapshot: &Snapshot, is_subject: bool) {
     let tokens = theme::tokens(ui);
-    if rect.height() < 90.0 {
+    if rect.height() < 90.0 || is_subject {
         return;
     }
     let entries: [(&str, Color32, bool); 3] = [

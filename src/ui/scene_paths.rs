@@ -7,6 +7,7 @@ use crate::joint::JointVec;
 use crate::kinematics::forward_robot;
 use crate::runtime::{ChunkView, Snapshot};
 use crate::scene::{Ghost, Look, Ribbon};
+use crate::ui::scene_panel::SceneSubject;
 use crate::ui::theme::Tokens;
 
 /// Length of the executed path, seconds.
@@ -32,6 +33,15 @@ pub fn ghost(snapshot: &Snapshot, tokens: &Tokens) -> Option<Ghost> {
     Some(Ghost {
         joints,
         color: linear(tokens.predicted),
+        opacity: GHOST_OPACITY,
+    })
+}
+
+/// The pose that a person is asked for, in the colour of a person.
+pub fn asked_pose(subject: &SceneSubject, tokens: &Tokens) -> Option<Ghost> {
+    Some(Ghost {
+        joints: subject.ghost?,
+        color: linear(tokens.human),
         opacity: GHOST_OPACITY,
     })
 }

@@ -9,8 +9,8 @@ use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::runtime::{ChunkView, Snapshot};
 use crate::scene::{Canvas, Orbit, Props, SceneInput};
-use crate::ui::scene_panel::SceneDraft;
-use crate::ui::scene_paths::{ghost, look, ribbons};
+use crate::ui::scene_panel::{SceneDraft, SceneSubject};
+use crate::ui::scene_paths::{asked_pose, ghost, look, ribbons};
 use crate::ui::theme::{DARK, LIGHT};
 
 /// A picture is never larger than this, pixels a side; beyond it, it is scaled up.
@@ -36,6 +36,7 @@ struct Stamp {
     plan: Option<(Tick, Tick)>,
     trail: Tick,
     props: Arc<Props>,
+    subject: Option<SceneSubject>,
 }
 
 struct Target {
@@ -92,18 +93,31 @@ impl SceneTexture {
         self.fit(fitted(draft.wanted, self.is_emulated));
         let Some(target) = &self.target else { return };
         draft.texture = Some(target.id);
-        let stamp = stamp(snapshot, draft.orbit, is_dark);
+        let stamp = stamp(snapshot, draft, is_dark);
         if self.drawn.as_ref() == Some(&stamp) {
             return;
         }
         let tokens = if is_dark { &DARK } else { &LIGHT };
-        let ribbons = ribbons(snapshot, tokens);
-        let input = SceneInput {
-            joints: snapshot.measured,
-            ghost: ghost(snapshot, tokens),
-            ribbons: &ribbons,
-            props: &snapshot.props,
-            look: &look(is_dark),
+        let (bare, look) = (Props::default(), look(is_dark));
+        let ribbons = match draft.subject {
+            None => ribbons(snapshot, tokens),
+            Some(_) => Vec::new(),
+        };
+        let input = match draft.subject {
+            None => SceneInput {
+                joints: snapshot.measured,
+                ghost: ghost(snapshot, tokens),
+                ribbons: &ribbons,
+                props: &snapshot.props,
+                look: &look,
+            },
+            Some(subject) => SceneInput {
+                joints: subject.joints,
+                ghost: asked_pose(&subject, tokens),
+                ribbons: &ribbons,
+                props: &bare,
+                look: &look,
+            },
         };
         self.canvas.draw(
             &self.gpu.device,
@@ -150,7 +164,7 @@ impl SceneTexture {
     }
 }
 
-fn stamp(snapshot: &Snapshot, orbit: Orbit, is_dark: bool) -> Stamp {
+fn stamp(snapshot: &Snapshot, draft: &SceneDraft, is_dark: bool) -> Stamp {
     // A trail that stands still does not change the picture, whatever the tick.
     let moved = snapshot
         .history
@@ -159,7 +173,7 @@ fn stamp(snapshot: &Snapshot, orbit: Orbit, is_dark: bool) -> Stamp {
         .take(TRAIL_SAMPLES)
         .find(|sample| sample.measured.max_abs_diff(snapshot.measured) > 0.2);
     Stamp {
-        orbit,
+        orbit: draft.orbit,
         is_dark,
         measured: snapshot.measured,
         plan: snapshot
@@ -168,6 +182,7 @@ fn stamp(snapshot: &Snapshot, orbit: Orbit, is_dark: bool) -> Stamp {
             .map(|chunk| (chunk.arrived_at, snapshot.tick.min(end(chunk)))),
         trail: moved.map_or(Tick(0), |sample| sample.tick),
         props: Arc::clone(&snapshot.props),
+        subject: draft.subject,
     }
 }
 
@@ -219,9 +234,9 @@ mod tests {
     #[test]
     fn a_resting_arm_is_the_same_picture_at_every_tick() {
         let mut snapshot = Snapshot::default();
-        let first = stamp(&snapshot, Orbit::default(), true);
+        let first = stamp(&snapshot, &SceneDraft::default(), true);
         snapshot.tick = Tick(500);
-        assert_eq!(stamp(&snapshot, Orbit::default(), true), first);
-        assert_ne!(stamp(&snapshot, Orbit::default(), false), first);
+        assert_eq!(stamp(&snapshot, &SceneDraft::default(), true), first);
+        assert_ne!(stamp(&snapshot, &SceneDraft::default(), false), first);
     }
 }

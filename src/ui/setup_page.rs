@@ -10,9 +10,11 @@ use crate::runtime::{CameraStatus, Command, Connection, Snapshot, ViewBinding};
 use crate::ui::camera_panel::rebind;
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::Draft;
+use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::state::held_in_part;
 use crate::ui::theme;
 use crate::ui::words;
+use crate::ui::workshop::workshop_ui;
 
 const THUMBNAIL: Vec2 = Vec2::new(148.0, 111.0);
 /// From this width on there is room for three thumbnails and another column.
@@ -20,20 +22,52 @@ const TWO_COLUMNS: f32 = 1000.0;
 
 /// Draws the page: views, and beside them, where there is room, what they are fed from.
 pub fn setup_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    tabs_ui(ui, draft);
+    if draft.workshop.is_open {
+        workshop_ui(ui, snapshot, draft, commands);
+        return;
+    }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        ui.heading("Set-up");
-        ui.add_space(6.0);
         if ui.available_width() < TWO_COLUMNS {
             views_ui(ui, snapshot, draft, commands);
-            devices_ui(ui, snapshot, commands);
+            devices_ui(ui, snapshot, draft, commands);
             return;
         }
         ui.columns(2, |columns| {
             // Columns justify what is in them; here nothing is to be stretched.
             columns[0].vertical(|ui| views_ui(ui, snapshot, draft, commands));
-            columns[1].vertical(|ui| devices_ui(ui, snapshot, commands));
+            columns[1].vertical(|ui| devices_ui(ui, snapshot, draft, commands));
         });
     });
+}
+
+/// Views and cameras, or the arms.
+fn tabs_ui(ui: &mut Ui, draft: &mut Draft) {
+    let tokens = theme::tokens(ui);
+    ui.horizontal(|ui| {
+        ui.heading("Set-up");
+        ui.add_space(12.0);
+        let is_open = draft.workshop.is_open;
+        let segments = [
+            Segment::plain(
+                tokens,
+                "Cameras",
+                !is_open,
+                "Which camera feeds which view.",
+            ),
+            Segment::plain(
+                tokens,
+                "Arms",
+                is_open,
+                "Ports, calibration, servo numbers, and which arm is flown.",
+            ),
+        ];
+        let size = Vec2::new(200.0, 26.0);
+        if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {
+            draft.workshop.is_open = i == 1;
+        }
+    });
+    ui.add_space(8.0);
 }
 
 fn views_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &Draft, commands: &mut Vec<Command>) {
@@ -52,12 +86,12 @@ fn views_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &Draft, commands: &mut Vec<
     }
 }
 
-fn devices_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+fn devices_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     heading_ui(ui, "CAMERAS", |_| {});
     cameras_ui(ui, snapshot);
     ui.add_space(10.0);
     heading_ui(ui, "ARM", |_| {});
-    arm_ui(ui, snapshot, commands);
+    arm_ui(ui, snapshot, draft, commands);
 }
 
 /// One view with the pictures of all cameras to choose from.
@@ -161,11 +195,11 @@ fn cameras_ui(ui: &mut Ui, snapshot: &Snapshot) {
     );
 }
 
-fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let held = held_in_part(snapshot)
         .map(|held| format!("connected, {held} of {JOINT_COUNT} joints have torque"));
     let status = match &snapshot.connection {
-        Connection::Absent => "none; start with --follower PORT, or with --rig for the pretend one",
+        Connection::Absent => "none; choose one under Arms",
         Connection::Connecting => "connecting",
         _ if snapshot.arming.is_some() => "connected, torque is coming on",
         _ if snapshot.releasing.is_some() => "connected, being let down",
@@ -173,16 +207,19 @@ fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, commands: &mut Vec<Command>) {
         Connection::Connected { torque: false } => {
             held.as_deref().unwrap_or("connected, torque off")
         }
-        Connection::Lost(why) => why,
+        Connection::Lost(why) | Connection::Uncalibrated(why) => why,
     };
     ui.horizontal(|ui| {
         ui.label(theme::strong(&snapshot.arm));
         weak_ui(ui, status);
     });
-    weak_ui(
-        ui,
-        "A real SO-101: start with --follower PORT --calibration FILE. In a terminal, smolpilot check lists the ports.",
-    );
+    if ui
+        .button("Choose or calibrate an arm")
+        .on_hover_text("The tab Arms.")
+        .clicked()
+    {
+        draft.workshop.is_open = true;
+    }
     if !snapshot.props.cubes.is_empty() && ui.button("Put the cubes back").clicked() {
         commands.push(Command::ResetScene);
     }

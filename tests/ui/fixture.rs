@@ -105,6 +105,8 @@ fn history(tick: u64, knobs: &Knobs) -> (VecDeque<Sample>, u64, u32) {
             arrived,
             starved: queue == 0,
             seam: if arrived { 2.4 } else { 0.0 },
+            mode: Mode::Policy,
+            intervention: false,
             changed: tick - now == 150,
         });
         queue = queue.saturating_sub(1);

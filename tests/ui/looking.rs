@@ -125,7 +125,7 @@ fn empty_states_teach() {
     let rig = Rig::new(fixture::empty());
     assert!(rig.shows("No camera yet"));
     assert!(rig.shows("No policy is loaded"));
-    assert!(rig.shows("start with --rig"));
+    assert!(rig.shows("then choose it: Arms…"));
 }
 
 #[test]

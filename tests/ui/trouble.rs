@@ -162,8 +162,9 @@ pub fn overloaded() -> Snapshot {
 /// A servo is so hot that nobody may drive.
 pub fn hot() -> Snapshot {
     let mut snapshot = fixture::idle();
-    let what = "wrist_roll is at 66 °C: the arm holds, and nobody may drive it";
-    let remedy = "Holding heats it further: support the arm and release torque, then let it cool.";
+    let what = "wrist_roll is at 66 °C: the arm is put down, and nobody may drive it";
+    let remedy =
+        "Let it cool. An arm that still holds heats it further: support it and release torque.";
     snapshot.health.joints[4].celsius = 66;
     snapshot.health.joints[4].alarms = vec![AlarmKind::Hot];
     snapshot.health.unfit = Some(what.to_owned());

@@ -1,23 +1,22 @@
 //! `smolpilot run`: the runtime without a window, for a while, with a summary at the end.
 
 pub mod knobs;
-mod summary;
+pub mod summary;
 
 use std::io::Write;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::bail;
 
 use self::summary::{Summary, failure, lost_arm};
+use crate::app::ending;
 use crate::app::wiring::Rig;
 use crate::cli::args::RunArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::cli::policy::{Progress, choices};
 use crate::cli::rig::known_views;
 use crate::runtime::{
-    CameraStatus, CameraView, Command, Connection, Mode, PolicyStatus, Runtime, Snapshot,
+    CameraStatus, CameraView, Connection, Halted, Mode, PolicyStatus, Runtime, Snapshot,
 };
 
 /// How long an arm may take to answer for the first time.
@@ -26,26 +25,27 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const OPEN_LIMIT: Duration = Duration::from_secs(30);
 /// How often a wait looks for news to log.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the loop may take to hold at the end.
-const HOLD_LIMIT: Duration = Duration::from_secs(1);
-
-/// Set by Ctrl-C, and by whoever ends the program politely.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the command.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    listen_for_interrupts();
+    ending::listen();
     let rig = Rig::start(args.options()?)?;
+    ending::guard(rig.runtime.halt());
     let flown = fly(&rig.runtime, args);
-    let last = hold(&rig.runtime);
-    rig.shutdown();
-    let (first, last) = (flown?, last.unwrap_or_default());
+    // The picture before the stop: its faults are those of the run.
+    let last = rig.runtime.snapshot.get().unwrap_or_default();
+    let halted = rig.shutdown();
+    if halted == Halted::Unconfirmed {
+        log::error!("{}", ending::UNCONFIRMED);
+    }
+    let first = flown?;
     let summary = Summary::between(&first, &last);
     deliver(out, args.json.json.as_ref(), &summary, |out| {
         summary.print(out)
     })?;
     match failure(&last) {
         Some(why) => bail!("{why}"),
+        None if halted == Halted::Unconfirmed => bail!(ending::UNCONFIRMED),
         None => Ok(Outcome::Done),
     }
 }
@@ -54,24 +54,30 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
     let first = begin(runtime, args)?;
     let over = |seen: &Snapshot| {
-        interrupted()
+        ending::interrupted()
             || args
                 .seconds
                 .is_some_and(|seconds| seen.now.saturating_sub(first.now).as_secs_f64() >= seconds)
     };
     while runtime.wait_for(LOOK, over).is_none() {
         if !runtime.is_running() {
-            bail!("the control thread has ended; the servos hold their last goal");
+            bail!("{}", crashed(runtime));
         }
     }
     Ok(first)
+}
+
+/// What became of a loop that has ended by itself.
+fn crashed(runtime: &Runtime) -> String {
+    let last = runtime.snapshot.get().unwrap_or_default();
+    failure(&last).unwrap_or_else(|| "the control thread has ended".to_owned())
 }
 
 /// Waits until the policy drives, or, with an arm that is only watched, until it could.
 fn begin(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
     let mut progress = Progress::default();
     loop {
-        let begun = |seen: &Snapshot| interrupted() || has_begun(seen);
+        let begun = |seen: &Snapshot| ending::interrupted() || has_begun(seen);
         let begun = runtime.wait_for(LOOK, begun);
         if let Some(spec) = runtime.snapshot.get().and_then(|seen| seen.spec.clone()) {
             known_views(&args.rig.views, &spec.views)?;
@@ -114,6 +120,7 @@ fn obstacle(seen: &Snapshot) -> Option<String> {
     }
     match &seen.connection {
         Connection::Lost(why) if seen.now > CONNECT_LIMIT => Some(lost_arm(seen, why)),
+        Connection::Uncalibrated(why) => Some(lost_arm(seen, why)),
         _ => blind(seen),
     }
 }
@@ -138,47 +145,6 @@ fn blind(seen: &Snapshot) -> Option<String> {
         _ => None,
     };
     seen.cameras.iter().filter(feeds).find_map(why)
-}
-
-/// Lets the arm hold its pose, and returns the last picture of the run: the one before, unless the loop is gone.
-fn hold(runtime: &Runtime) -> Option<Snapshot> {
-    let last = runtime.snapshot.get().map(|seen| Snapshot::clone(&seen));
-    if runtime
-        .commands
-        .try_send(Command::SetMode(Mode::Hold))
-        .is_ok()
-    {
-        let holds = runtime.wait_for(HOLD_LIMIT, |seen| seen.mode == Mode::Hold);
-        if holds.is_none() {
-            log::warn!("the loop did not confirm that it holds; the stop is pressed");
-            runtime.estop.press();
-        }
-    }
-    last
-}
-
-fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::SeqCst)
-}
-
-/// The first Ctrl-C ends the run in order; a second one ends the program, in case a driver hangs.
-fn listen_for_interrupts() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let heard = ctrlc::set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::SeqCst) {
-                #[expect(
-                    clippy::exit,
-                    reason = "a thread that hangs in a driver cannot be ended"
-                )]
-                std::process::exit(130);
-            }
-            log::info!("ending the run; the arm holds. Once more to quit at once");
-        });
-        if let Err(error) = heard {
-            log::warn!("Ctrl-C cannot be caught, it will end the program at once: {error}");
-        }
-    });
 }
 
 #[cfg(test)]

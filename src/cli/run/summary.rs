@@ -16,6 +16,10 @@ pub struct Summary {
     pub late_ticks: u64,
     /// 99th percentile of the time that a tick works, milliseconds.
     pub tick_p99_ms: f64,
+    /// 99th percentile of how long after its deadline a tick begins, milliseconds.
+    pub jitter_p99_ms: f64,
+    /// 99th percentile of the time that the bus takes in a tick, milliseconds.
+    pub bus_p99_ms: f64,
     /// Chunks that arrived and were merged.
     pub chunks: u64,
     /// Ticks in which the policy drove and the queue was empty.
@@ -79,6 +83,8 @@ impl Summary {
             ticks: snapshot.tick.since(first.tick),
             late_ticks: snapshot.late_ticks.saturating_sub(first.late_ticks),
             tick_p99_ms: ms(snapshot.tick_p99),
+            jitter_p99_ms: ms(snapshot.jitter_p99),
+            bus_p99_ms: ms(snapshot.bus_p99),
             chunks: snapshot.chunks.saturating_sub(first.chunks),
             starved_ticks: snapshot.starved_ticks.saturating_sub(first.starved_ticks),
             faults: snapshot.faults.iter().map(FaultLine::from).collect(),
@@ -105,6 +111,11 @@ impl Summary {
             out,
             "ticks          {} ({} late, 99 % work less than {:.1} ms, {:.1} Hz)",
             self.ticks, self.late_ticks, self.tick_p99_ms, self.rate_hz
+        )?;
+        writeln!(
+            out,
+            "loop           99 % begin less than {:.2} ms late, the bus takes less than {:.1} ms",
+            self.jitter_p99_ms, self.bus_p99_ms
         )?;
         writeln!(
             out,
@@ -144,7 +155,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
     if let PolicyStatus::Refused { why, stats } = &snapshot.policy {
         return Some(choices(why.clone(), stats));
     }
-    if let Connection::Lost(why) = &snapshot.connection {
+    if let Connection::Lost(why) | Connection::Uncalibrated(why) = &snapshot.connection {
         return Some(lost_arm(snapshot, why));
     }
     let broken = |fault: &&Fault| fault.active && stops_the_policy(fault.kind);
@@ -153,14 +164,17 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// What happened and what to do, as two sentences.
-fn sentences(what: &str, remedy: &str) -> String {
+pub fn sentences(what: &str, remedy: &str) -> String {
     format!("{}. {remedy}", what.trim_end_matches('.'))
 }
 
 /// Why the arm is not there and what to do about it; the port is named once, whoever named it.
 pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
     let mut faults = snapshot.faults.iter();
-    let remedy = faults.find(|fault| fault.kind == FaultKind::BusLost && fault.active);
+    let remedy = faults.find(|fault| {
+        let kinds = [FaultKind::BusLost, FaultKind::Uncalibrated];
+        fault.active && kinds.contains(&fault.kind)
+    });
     let remedy = remedy.map_or_else(String::new, |fault| format!(". {}", fault.remedy));
     let arm = &snapshot.arm;
     if arm.is_empty() || why.starts_with(arm.as_str()) {
@@ -173,6 +187,7 @@ pub fn lost_arm(snapshot: &Snapshot, why: &str) -> String {
 fn stops_the_policy(kind: FaultKind) -> bool {
     match kind {
         FaultKind::BusLost
+        | FaultKind::Uncalibrated
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
@@ -185,12 +200,16 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::PolicyHung
         | FaultKind::PolicyDied
         | FaultKind::PolicyLoad
-        | FaultKind::BadAction => true,
+        | FaultKind::BadAction
+        | FaultKind::LoopStalled
+        | FaultKind::LoopDied => true,
         FaultKind::BusRetry
         | FaultKind::Clearance
+        | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow
-        | FaultKind::Settings => false,
+        | FaultKind::Settings
+        | FaultKind::Workshop => false,
     }
 }
 

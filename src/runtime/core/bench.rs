@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
+use crate::arm::Role;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
@@ -12,9 +13,10 @@ use crate::runtime::core::{
 };
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
+use crate::runtime::workshop::Order;
 use crate::runtime::{
-    CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs, Mode, Scheduling,
-    Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
+    LeaderView, Mode, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -47,6 +49,11 @@ pub struct Bench {
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
+    /// What the arm says of its limits.
+    pub limits: [JointVec; 2],
+    /// The arm sends this whatever it is told.
+    pub kept_at: Option<JointVec>,
+    pub leader: Option<LeaderView>,
     /// Ticks that a change of torque takes, and those still to go.
     pub torque_ticks: u32,
     under_way: Option<(bool, u32)>,
@@ -60,6 +67,8 @@ pub struct Bench {
     pub starts: u64,
     /// How often a policy thread was left.
     pub left: u64,
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    pub orders: Vec<Order>,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -104,6 +113,9 @@ impl Bench {
             health: Health::default(),
             torque: false,
             stuck: None,
+            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            kept_at: None,
+            leader: None,
             torque_ticks: 0,
             under_way: None,
             limp: vec![],
@@ -113,6 +125,8 @@ impl Bench {
             requests: vec![],
             starts: 0,
             left: 0,
+            arms: vec![],
+            orders: vec![],
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -127,6 +141,7 @@ impl Bench {
             estop_presses: self.presses,
             commands,
             arm: self.arm_input(),
+            leader: self.leader.clone(),
             policy: self.due(),
             cameras: self.cameras.clone(),
             ..Inputs::default()
@@ -134,6 +149,8 @@ impl Bench {
         let before = self.control.queue.consumed();
         let outputs = self.control.tick(inputs);
         self.left += u64::from(outputs.leave_policy);
+        self.arms.extend(outputs.arms);
+        self.orders.extend(outputs.orders);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;
@@ -212,7 +229,7 @@ impl Bench {
             held_joints: self.held_joints(),
             retries: 0,
             alarms: self.alarms.clone(),
-            limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            limits: self.limits,
             health: Box::new(self.health.clone()),
         })
     }
@@ -320,6 +337,7 @@ impl Bench {
                 Settled::Nothing
             }
             ArmOrder::Send(goal) => {
+                let goal = self.kept_at.unwrap_or(goal);
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;
                 if let Some((joint, at)) = held {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::joint::Joint;
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
-use crate::runtime::core::{BUTTON, Control, Outputs, Wanted};
+use crate::runtime::core::{BUTTON, CLOSING_LIMIT, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
+use crate::runtime::watchdog::{self, Trip};
 use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped, WHOLE_CHUNK};
 
 /// Chunk size assumed for the range of the knobs while no policy is loaded.
@@ -32,7 +32,11 @@ impl Control {
             Command::Resume => self.resume(),
             Command::SetTask(task) => self.set_task(task),
             Command::Set(knob) => self.turn(knob),
+            Command::Takeover => self.take_over(),
             Command::JogTo(joint, goal) => self.jog_to(joint, goal),
+            Command::Drive(drive) => self.drive(drive),
+            Command::Park => self.park(false),
+            Command::ParkAndRelease => self.park(true),
             Command::EnableTorque => self.want_torque(),
             Command::ReleaseTorque => {
                 self.enter(Mode::Hold);
@@ -69,19 +73,19 @@ impl Control {
                 self.reset();
                 outputs.reset_scene = true;
             }
+            Command::UseArm(role, source) => self.use_arm(role, source, outputs),
+            Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
-                self.enter(Mode::Hold);
-                self.arm.wants = Wanted::Nothing;
-                if self.arm.change.is_some() {
-                    // An arm on its way down would stay as weak as it is now.
-                    self.stop("the end of the program");
-                }
-                outputs.shutdown = true;
+                self.stop("the end of the program");
+                self.closing.get_or_insert(self.now + CLOSING_LIMIT);
             }
         }
     }
 
-    fn set_mode(&mut self, mode: Mode) {
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        if mode == Mode::Hold {
+            self.parking = None;
+        }
         if self.stopped.is_some() || mode == self.mode {
             return;
         }
@@ -100,7 +104,11 @@ impl Control {
             (Wanted::Nothing, None) => self.arm.armed,
             _ => false,
         };
-        if mode == Mode::Hold || can_drive {
+        let follows = mode == Mode::Teleop;
+        if let Some(lost) = self.leader_obstacle().filter(|_| follows) {
+            self.faults
+                .flash(self.now, FaultKind::LeaderLost, "mode", lost);
+        } else if mode == Mode::Hold || can_drive {
             self.enter(mode);
         } else {
             self.faults.flash(
@@ -119,9 +127,11 @@ impl Control {
 
     /// Changes who drives; the pose is held until the new driver says otherwise.
     pub(super) fn enter(&mut self, mode: Mode) {
+        self.parking = None;
         if mode != self.mode {
-            self.mode = mode;
-            self.jog = self.arm.commanded;
+            let before = std::mem::replace(&mut self.mode, mode);
+            self.teleop.driver_changed(before, mode, self.now);
+            self.jog.rest_at(self.arm.commanded);
             self.reset();
         }
     }
@@ -145,6 +155,27 @@ impl Control {
         }
     }
 
+    /// The loop stood still, and the arm was frozen behind its back: what it had in mind is dropped.
+    pub(super) fn stalled(&mut self, trip: &Trip) {
+        self.stop(watchdog::NAME);
+        let words = watchdog::stall_words();
+        log::error!(
+            "the control loop runs again after {:?}",
+            self.now.saturating_sub(trip.at)
+        );
+        self.faults
+            .raise(self.now, FaultKind::LoopStalled, "", words);
+    }
+
+    /// Whether the program may end: the arm was read back to stand still, is not there, or does not confirm it for too
+    /// long.
+    pub(super) fn has_closed(&self) -> bool {
+        let stands = self.stopped.as_ref().is_none_or(|stop| stop.acknowledged);
+        let reached = matches!(self.arm.connection, Connection::Connected { .. });
+        self.closing
+            .is_some_and(|until| stands || !reached || self.now >= until)
+    }
+
     /// Releases the latch. A stop is released only after the arm confirmed it (or is not there), and never in the tick
     /// that made it: a release that was already on its way must not undo a stop that came after it.
     fn resume(&mut self) {
@@ -152,20 +183,17 @@ impl Control {
         let released = self
             .stopped
             .take_if(|stop| self.stop_tick < self.tick && (stop.acknowledged || !reached));
-        self.sample.changed |= released.is_some();
+        if released.is_some() {
+            self.approach.begin();
+            self.sample.changed = true;
+            self.faults.clear(FaultKind::LoopStalled);
+        }
     }
 
     fn set_task(&mut self, task: String) {
         if task != self.task {
             self.task = task;
             self.reset();
-        }
-    }
-
-    fn jog_to(&mut self, joint: Joint, goal: f32) {
-        if self.mode == Mode::Jog && goal.is_finite() {
-            let [lower, upper] = self.arm.limits;
-            self.jog[joint] = goal.max(lower[joint]).min(upper[joint]);
         }
     }
 

@@ -3,12 +3,19 @@
 //! One control period is [`Control::tick`], which says what to do, then [`Control::settle`], which hears how that went and
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
+mod approach;
+mod arms;
 mod commands;
+mod goal;
 mod health;
+mod jog;
 mod lead;
+mod park;
 mod plan;
 mod publish;
 mod sense;
+mod teleop;
+mod tip;
 
 #[cfg(test)]
 mod bench;
@@ -26,10 +33,15 @@ use std::time::Duration;
 
 use self::health::HealthWatch;
 use crate::action::Action;
+use crate::arm::Role;
 use crate::clock::Tick;
 use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
+use crate::runtime::core::approach::Approach;
+use crate::runtime::core::jog::Jog;
+use crate::runtime::core::park::Parking;
+use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
@@ -37,23 +49,33 @@ use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
 use crate::runtime::request::{ChunkRequest, SimilarityFilter};
 use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
+use crate::runtime::watchdog::Trip;
+use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, Mode, Sample, Snapshot,
-    Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, LeaderView,
+    Mode, PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
 /// Failed ticks in a row after which the run ends: nobody drives until the operator says so again.
 pub const LOST_AFTER: u32 = 3;
 
+/// How long the end of the program waits for the stop to be confirmed.
+const CLOSING_LIMIT: Duration = Duration::from_secs(1);
+
 /// Who has stopped the arm when the emergency stop was pressed.
 const BUTTON: &str = "the operator";
+
+/// The rate of the loop while a person drives, Hz: a hand feels less than that. The policy's rate is a knob.
+const HUMAN_FPS: f32 = 60.0;
 
 /// What the core starts with.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Name of the rig or port.
     pub arm: String,
+    /// The arms in use at the start.
+    pub sources: Sources,
     pub knobs: Knobs,
     pub task: String,
     /// The policy to load at the start.
@@ -73,6 +95,8 @@ pub enum ArmInput {
     Connecting,
     /// Not there, with the reason; the connector tries again.
     Lost(ArmFailure),
+    /// There, but no calibration fits it; the connector tries again.
+    Uncalibrated(ArmFailure),
     Up(ArmState),
 }
 
@@ -119,8 +143,10 @@ pub struct ArmAlarm {
 pub struct Pace {
     /// Periods that were missed since the start.
     pub late_ticks: u64,
-    /// 99th percentile of the time that a tick works.
+    /// 99th percentiles of the time that a tick works, of how late it begins, and of what the bus takes of it.
     pub tick_p99: Duration,
+    pub jitter_p99: Duration,
+    pub bus_p99: Duration,
 }
 
 /// Everything that came in since the last tick.
@@ -129,11 +155,16 @@ pub struct Inputs {
     pub now: Duration,
     /// How often the emergency stop has been pressed.
     pub estop_presses: u64,
+    /// The watchdog has frozen the arm because this tick was overdue.
+    pub tripped: Option<Trip>,
     pub commands: Vec<Command>,
     pub arm: ArmInput,
+    pub leader: Option<LeaderView>,
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
+    /// What the workshop shows.
+    pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
 }
 
@@ -170,6 +201,10 @@ pub struct Outputs {
     /// Ask the policy.
     pub request: Option<Box<ChunkRequest>>,
     pub reset_scene: bool,
+    /// Let the arm in this role go and take this one, in their order.
+    pub arms: Vec<(Role, Option<ArmSource>)>,
+    /// What the workshop is to do, after that.
+    pub orders: Vec<Order>,
     pub shutdown: bool,
 }
 
@@ -239,6 +274,10 @@ struct Counters {
 #[derive(Debug, Default)]
 pub struct Control {
     name: String,
+    sources: Sources,
+    /// The operator has chosen an arm in this session.
+    arms_chosen: bool,
+    workshop: Arc<WorkshopView>,
     now: Duration,
     tick: Tick,
     mode: Mode,
@@ -246,12 +285,17 @@ pub struct Control {
     presses: u64,
     /// The tick of the last stop, latched or repeated.
     stop_tick: Tick,
+    /// The program closes: when it no longer waits for the stop to be confirmed.
+    closing: Option<Duration>,
     generation: u64,
     /// As the operator set them, and as they apply to the loaded policy.
     wanted: Knobs,
     knobs: Knobs,
     task: String,
-    jog: JointVec,
+    jog: Jog,
+    teleop: Teleop,
+    approach: Approach,
+    parking: Option<Parking>,
     arm: ArmWatch,
     health: HealthWatch,
     queue: ActionQueue,
@@ -299,6 +343,7 @@ impl Control {
     pub fn new(config: Config) -> Self {
         let mut control = Self {
             name: config.arm,
+            sources: config.sources,
             wanted: config.knobs,
             task: config.task,
             supervisor: Supervisor::new(config.patience),
@@ -318,7 +363,12 @@ impl Control {
 
     /// The period of the loop.
     pub fn period(&self) -> Duration {
-        Duration::from_secs_f32(1.0 / self.knobs.fps)
+        let fps = if self.mode.is_human() {
+            HUMAN_FPS
+        } else {
+            self.knobs.fps
+        };
+        Duration::from_secs_f32(1.0 / fps)
     }
 
     /// What a policy's first chunk is to be asked with.
@@ -329,6 +379,18 @@ impl Control {
         }
     }
 
+    /// Whether goals are being sent, so that a loop that stands still is a hazard.
+    pub fn drives(&self) -> bool {
+        self.arm.armed
+    }
+
+    /// Since when the policy owes an answer: from a request, or from the start while it is loaded.
+    pub fn awaits_policy_since(&self) -> Option<Duration> {
+        let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
+        let asked = self.supervisor.in_flight().map(|request| request.at);
+        asked.or(loading.then_some(Duration::ZERO))
+    }
+
     /// Decides one tick.
     pub fn tick(&mut self, inputs: Inputs) -> Outputs {
         self.now = inputs.now;
@@ -336,8 +398,10 @@ impl Control {
         self.sample = Sample::default();
         self.cameras = inputs.cameras;
         self.props = inputs.props;
+        self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
+        self.hear_leader(inputs.leader);
 
         let mut outputs = Outputs::default();
         if let Some(load) = self.policy_at_start.take() {
@@ -351,6 +415,9 @@ impl Control {
             // Nobody knows which came first, a press or what was asked for in the same tick: the press wins.
             self.stop(BUTTON);
         }
+        if let Some(trip) = inputs.tripped {
+            self.stalled(&trip);
+        }
         self.sense(inputs.arm);
         self.watch_lead();
         for report in inputs.policy {
@@ -361,6 +428,7 @@ impl Control {
         outputs.request = self.ask().map(Box::new);
         outputs.arm = self.order();
         self.ordered = outputs.arm;
+        outputs.shutdown = self.has_closed();
         outputs
     }
 
@@ -405,11 +473,7 @@ impl Control {
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }
-        let goal = match self.mode {
-            Mode::Hold => self.arm.commanded,
-            Mode::Jog => self.jog,
-            Mode::Policy => self.next_action(),
-        };
+        let goal = self.goal();
         ArmOrder::Send(self.led(goal))
     }
 
@@ -437,6 +501,7 @@ impl Control {
     /// Drops every plan and every answer that is still on its way.
     fn reset(&mut self) {
         self.generation += 1;
+        self.approach.begin();
         self.queue.clear();
         self.filter.reset();
         self.filled = false;

@@ -242,16 +242,17 @@ impl Control {
         self.refused_before = self.filter.refused();
     }
 
-    /// The goal of this tick: the next planned action, else the pose as it is.
-    pub(super) fn next_action(&mut self) -> JointVec {
-        if let Some(action) = self.queue.pop() {
+    /// The next planned action, which is taken from the queue once it is sent; `None` while there is none and the arm holds.
+    pub(super) fn next_action(&mut self) -> Option<JointVec> {
+        let next = self.queue.front();
+        if next.is_some() {
             self.starved_since = None;
-            return action;
+            return next;
         }
         self.starved_since.get_or_insert(self.now);
         self.sample.starved = self.filled;
         self.counters.starved_ticks += u64::from(self.filled);
-        self.arm.commanded
+        None
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::runtime::bound::Bound;
+use crate::runtime::core::park::Parking;
 use crate::runtime::core::{ArmOrder, Control, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::{
@@ -42,19 +43,30 @@ impl Control {
             now: self.now,
             tick: self.tick,
             mode: self.mode,
+            mode_since: self.teleop.since(),
+            interrupted: self.teleop.interrupted(),
             stopped: self.stopped.clone(),
             arm: self.name.clone(),
+            sources: self.sources.clone(),
+            arms_chosen: self.arms_chosen,
             connection: self.arm.connection.clone(),
             held_joints: self.arm.held_joints,
             arming: self.share_of(Wanted::Torque),
             releasing: self.share_of(Wanted::Release),
+            approaching: self.approach.share(),
+            parking: self.parking.as_ref().map(Parking::share),
+            parked: self.is_parked(),
+            leader: self.teleop.leader(),
             health: self.health.view(),
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,
+            jitter_p99: self.pace.jitter_p99,
+            bus_p99: self.pace.bus_p99,
             measured: self.arm.measured,
             commanded: self.arm.commanded,
-            jog: self.jog,
+            jog: self.jog.goal,
+            jog_obstacle: self.jog.obstacle.clone(),
             limits: self.arm.limits,
             knobs: self.knobs,
             wanted: self.wanted,
@@ -85,6 +97,7 @@ impl Control {
             bus_retries: self.arm.retries,
             max_step: self.arm.max_step,
             props: Arc::clone(&self.props),
+            workshop: Arc::clone(&self.workshop),
         }
     }
 
@@ -102,6 +115,8 @@ impl Control {
             at: self.now,
             measured: self.arm.measured,
             commanded: self.arm.commanded,
+            mode: self.mode,
+            intervention: self.intervenes(),
             queue: self.queue.len() as u32,
             actions_per_chunk: self.knobs.actions_per_chunk as u32,
             threshold: self.knobs.chunk_size_threshold,

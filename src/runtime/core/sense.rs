@@ -32,6 +32,13 @@ impl Control {
                 self.faults.set(self.now, kind, "", || Some(lost));
                 self.disconnected(Connection::Lost(failure.what));
             }
+            ArmInput::Uncalibrated(failure) => {
+                let told = words(failure.what.clone(), failure.remedy);
+                let kind = FaultKind::Uncalibrated;
+                self.faults.clear(FaultKind::BusLost);
+                self.faults.set(self.now, kind, "", || Some(told));
+                self.disconnected(Connection::Uncalibrated(failure.what));
+            }
         }
     }
 
@@ -40,6 +47,7 @@ impl Control {
             self.arm.retries = 0;
             self.arm.failures = 0;
             self.faults.clear(FaultKind::BusLost);
+            self.faults.clear(FaultKind::Uncalibrated);
         }
         let torque = state.torque;
         self.arm.connection = Connection::Connected { torque };
@@ -104,7 +112,8 @@ impl Control {
         self.arm.armed = true;
         self.arm.change = None;
         self.arm.commanded = pose;
-        self.jog = pose;
+        self.jog.rest_at(pose);
+        self.approach.begin();
         self.health.armed();
         self.faults.clear(FaultKind::Overload);
         self.arm.connection = Connection::Connected { torque: true };
@@ -174,8 +183,14 @@ impl Control {
         } else {
             self.arm.gone = failure.gone && self.ordered != ArmOrder::Disconnect;
             let kind = FaultKind::BusLost;
+            let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            self.enter(Mode::Hold);
+            if gone || !self.arm.armed || self.arm.change.is_some() {
+                self.enter(Mode::Hold);
+            } else if self.stopped.is_none() {
+                // The joints that still hear are not to go on to where they were sent.
+                self.stop(&what);
+            }
         }
     }
 

@@ -6,9 +6,12 @@ mod gripper;
 mod handshake;
 mod line;
 mod reach;
+mod script;
+mod servos;
 mod setup;
 mod strength;
 mod torque;
+mod workbench;
 
 use std::time::Duration;
 

@@ -23,7 +23,6 @@ fn a_new_arm_is_set_up_once_and_locked_again() {
     let wrote = settings(&log);
     for (id, register, value) in [
         (1, Register::PCoefficient, 16),
-        (1, Register::DCoefficient, 32),
         (1, Register::MaximumAcceleration, 254),
         (6, Register::ProtectionCurrent, 250),
         (6, Register::OverloadTorque, 25),

@@ -1,0 +1,222 @@
+//! Which arm is flown: chosen in the window, let go only when nothing would fall, and never shared with the workshop.
+
+use crate::arm::Role;
+use crate::runtime::core::{Control, Outputs, Wanted};
+use crate::runtime::fault_book::words;
+use crate::runtime::workshop::Order;
+use crate::runtime::{ArmSource, Connection, FaultKind, Mode};
+
+impl Control {
+    /// Lets the arm in this role go and takes another, or none.
+    pub(super) fn use_arm(&mut self, role: Role, source: Option<ArmSource>, outputs: &mut Outputs) {
+        if let Some((what, remedy)) = self.obstacle_to(role, source.as_ref()) {
+            let kind = FaultKind::Workshop;
+            self.faults
+                .flash(self.now, kind, "arm", words(what, remedy));
+            return;
+        }
+        match role {
+            Role::Follower => self.forget_arm(source.as_ref()),
+            // Nobody is followed to where another leader happens to be.
+            Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
+            Role::Leader => {}
+        }
+        self.sources.set(role, source.clone());
+        self.arms_chosen = true;
+        outputs.arms.push((role, source));
+    }
+
+    /// Passes an order on to the workshop, unless it is about an arm that is flown.
+    pub(super) fn order_workshop(&mut self, order: Order, outputs: &mut Outputs) {
+        let used = order
+            .port()
+            .and_then(|port| Some((port, self.sources.role_of(port)?)));
+        let Some((port, role)) = used else {
+            outputs.orders.push(order);
+            return;
+        };
+        let what = format!("{order} on {port} was asked for, but its arm is in use as the {role}");
+        let remedy = "Let that arm go first (Set-up, Arms), then ask again.";
+        let kind = FaultKind::Workshop;
+        self.faults
+            .flash(self.now, kind, "order", words(what, remedy));
+    }
+
+    /// Why this cannot be done now, and what to do.
+    fn obstacle_to(&self, role: Role, source: Option<&ArmSource>) -> Option<(String, String)> {
+        let wanted = source.and_then(ArmSource::port);
+        if let Some(port) = wanted {
+            let taken = self.sources.role_of(port).filter(|other| *other != role);
+            if let Some(other) = taken {
+                return Some((
+                    format!("{port} was asked for as the {role}, but it is in use as the {other}"),
+                    format!("Let the {other} go first."),
+                ));
+            }
+            if self.workshop.busy_port() == Some(port) {
+                return Some((
+                    format!("{port} was asked for as the {role}, but the workshop has it open"),
+                    "Finish or cancel there first.".to_owned(),
+                ));
+            }
+        }
+        if role == Role::Leader {
+            return None;
+        }
+        let is_connected = matches!(self.arm.connection, Connection::Connected { .. });
+        let holds = self.arm.held_joints > 0 || self.arm.armed || self.arm.change.is_some();
+        // Nobody would hear a stop any more, and nobody lower it.
+        (is_connected && holds).then(|| {
+            (
+                format!("the arm on {} holds and was not let go", self.name),
+                "Support it, press Release torque, then choose again.".to_owned(),
+            )
+        })
+    }
+
+    /// Nothing of the arm before may reach the next one.
+    fn forget_arm(&mut self, source: Option<&ArmSource>) {
+        self.enter(Mode::Hold);
+        self.reset();
+        self.arm.wants = Wanted::Nothing;
+        self.arm.change = None;
+        self.arm.armed = false;
+        self.arm.held_joints = 0;
+        self.arm.gone = false;
+        self.arm.failed = None;
+        self.arm.failures = 0;
+        self.arm.connection = match source {
+            Some(_) => Connection::Connecting,
+            None => Connection::Absent,
+        };
+        self.name = source.map(ToString::to_string).unwrap_or_default();
+        for kind in [
+            FaultKind::BusLost,
+            FaultKind::Arming,
+            FaultKind::ServoAlarm,
+            FaultKind::JointBlocked,
+            FaultKind::Uncalibrated,
+        ] {
+            self.faults.clear(kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::core::bench::{Bench, Temper, flying};
+    use crate::runtime::core::{ArmFailure, ArmInput, Inputs};
+    use crate::runtime::workshop::{Activity, WorkshopView};
+    use crate::runtime::{Command, Knobs};
+
+    fn port(path: &str) -> ArmSource {
+        ArmSource::Port {
+            path: path.to_owned(),
+            id: "blue".to_owned(),
+        }
+    }
+
+    fn using(path: &str) -> Command {
+        Command::UseArm(Role::Follower, Some(port(path)))
+    }
+
+    #[test]
+    fn an_arm_that_holds_is_not_let_go() {
+        for command in [using("COM5"), Command::UseArm(Role::Follower, None)] {
+            let mut bench = flying(50);
+            bench.tick(vec![command]);
+            assert_eq!(bench.arms, []);
+            let told = bench.fault(FaultKind::Workshop).map(|it| it.remedy.clone());
+            assert!(told.is_some_and(|it| it.contains("Release torque")));
+            assert_eq!(bench.seen.mode, Mode::Policy, "the run goes on");
+        }
+        let mut bench = flying(50);
+        bench.tick(vec![Command::ReleaseTorque]);
+        bench.tick(vec![]);
+        bench.tick(vec![using("COM5")]);
+        assert_eq!(bench.arms, [(Role::Follower, Some(port("COM5")))]);
+    }
+
+    #[test]
+    fn what_was_asked_of_one_arm_does_not_reach_the_next() {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        bench.tick(vec![]);
+        bench.tick(vec![Command::EnableTorque, using("COM5")]);
+        assert_eq!(
+            bench.seen.connection,
+            Connection::Connected { torque: false }
+        );
+        assert!(
+            bench.seen.arming.is_none(),
+            "torque was meant for the other"
+        );
+        assert_eq!(bench.seen.arm, "COM5");
+        assert_eq!(bench.seen.sources.follower, Some(port("COM5")));
+        assert!(bench.seen.arms_chosen);
+    }
+
+    #[test]
+    fn one_port_has_one_use() {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        bench.tick(vec![]);
+        bench.tick(vec![using("COM5")]);
+        bench.tick(vec![Command::UseArm(Role::Leader, Some(port("COM5")))]);
+        assert_eq!(bench.arms.len(), 1);
+        bench.tick(vec![Command::Workshop(Order::Look("COM5".to_owned()))]);
+        assert!(bench.orders.is_empty());
+        let told = bench.fault(FaultKind::Workshop).map(|it| it.what.clone());
+        assert!(told.is_some_and(|it| it.contains("follower")));
+        bench.tick(vec![
+            Command::UseArm(Role::Follower, None),
+            Command::Workshop(Order::Look("COM5".to_owned())),
+        ]);
+        assert_eq!(bench.orders, [Order::Look("COM5".to_owned())]);
+    }
+
+    #[test]
+    fn the_port_on_the_bench_is_not_driven() {
+        let mut control = Control::default();
+        let seen = WorkshopView {
+            activity: Activity::Numbering(Box::new(numbering("COM5"))),
+            ..WorkshopView::default()
+        };
+        let outputs = control.tick(Inputs {
+            commands: vec![using("COM5"), using("COM7")],
+            workshop: std::sync::Arc::new(seen),
+            ..Inputs::default()
+        });
+        assert_eq!(outputs.arms, [(Role::Follower, Some(port("COM7")))]);
+    }
+
+    fn numbering(port: &str) -> crate::runtime::workshop::NumberingView {
+        crate::runtime::workshop::NumberingView {
+            port: port.to_owned(),
+            role: Role::Follower,
+            wanted: None,
+            done: [None; 6],
+            hunting: None,
+            verdict: None,
+            chain: None,
+            trouble: None,
+        }
+    }
+
+    #[test]
+    fn an_arm_without_calibration_is_no_lost_arm() {
+        let mut control = Control::default();
+        let failure = ArmFailure {
+            what: "no calibration of a follower called `blue`".to_owned(),
+            remedy: "Calibrate it".to_owned(),
+            gone: false,
+        };
+        control.tick(Inputs {
+            arm: ArmInput::Uncalibrated(failure),
+            ..Inputs::default()
+        });
+        let seen = control.settle(crate::runtime::core::Settled::Nothing);
+        assert!(matches!(seen.connection, Connection::Uncalibrated(_)));
+        let kinds: Vec<_> = seen.faults.iter().map(|fault| fault.kind).collect();
+        assert_eq!(kinds, [FaultKind::Uncalibrated]);
+    }
+}

@@ -1,0 +1,406 @@
+//! Parking: the arm folds itself up slowly, high first where it is low, to a pose from which it sinks only a little when its
+//! torque goes off. There are no brakes: whatever is let go of in the air, falls.
+
+use std::f32::consts::FRAC_PI_8;
+use std::time::Duration;
+
+use glam::{Vec3, vec3};
+
+use crate::joint::{Joint, JointVec};
+use crate::kinematics::{
+    Link, ToolTarget, forward_robot, inverse, radians_from_robot, robot_from_radians,
+};
+use crate::runtime::core::approach::Ramp;
+use crate::runtime::core::{Control, Wanted};
+use crate::runtime::fault_book::words;
+use crate::runtime::{Connection, FaultKind, Mode};
+
+/// Folded over the base, the gripper two centimetres above the table. The gripper itself stays as it is: it may hold a thing.
+const REST: JointVec = JointVec([0.0, -90.0, 85.0, 55.0, 0.0, 0.0]);
+/// Degrees from the rest pose that are at rest all the same.
+const AT_REST: f32 = 3.0;
+/// An arm that is lower than this is lifted first, metres: there are things on the table.
+const LOW: f32 = 0.08;
+/// How far it is lifted, metres, by preference, and how much its pitch may give way for it, in eighths of a half turn.
+const LIFTS: [f32; 3] = [0.08, 0.05, 0.03];
+const GIVES: [f32; 4] = [0.0, -0.5, -1.0, -1.5];
+/// The way keeps this far from the table, metres, or as far as the arm was at its beginning.
+const CLEARANCE: f32 = 0.015;
+/// Poses looked at on each leg of the way.
+const LOOKS: u16 = 24;
+/// No leg takes less time, seconds.
+const LEAST_S: f32 = 0.5;
+
+/// What sticks out of the arm, in the frames of its links, metres: finger tips, palm, wrist and elbow motors.
+const POINTS: [(Link, Vec3); 10] = [
+    (Link::Gripper, vec3(-0.0175, 0.009, -0.104)),
+    (Link::Gripper, vec3(-0.0175, -0.009, -0.104)),
+    (Link::MovingJaw, vec3(-0.012, -0.080, 0.010)),
+    (Link::MovingJaw, vec3(-0.012, -0.080, 0.028)),
+    (Link::Gripper, vec3(0.030, 0.024, -0.017)),
+    (Link::Gripper, vec3(-0.035, 0.024, -0.017)),
+    (Link::Gripper, vec3(0.030, -0.026, -0.017)),
+    (Link::Gripper, vec3(-0.035, -0.026, -0.017)),
+    (Link::Wrist, vec3(0.0, -0.043, 0.054)),
+    (Link::LowerArm, vec3(-0.145, 0.005, 0.018)),
+];
+
+/// Parking under way.
+#[derive(Debug)]
+pub(super) struct Parking {
+    /// The poses to go to, in order.
+    way: Vec<JointVec>,
+    leg: usize,
+    ramp: Ramp,
+    /// Seconds of all legs, and of those that are done.
+    lasts: f32,
+    done: f32,
+    /// Torque goes off at the end.
+    then_release: bool,
+}
+
+impl Parking {
+    fn new(from: JointVec, way: Vec<JointVec>, then_release: bool) -> Option<Self> {
+        let first = *way.first()?;
+        let starts = std::iter::once(from).chain(way.iter().copied());
+        let legs = starts
+            .zip(&way)
+            .map(|(from, to)| Ramp::new(from, *to, LEAST_S).lasts());
+        Some(Self {
+            lasts: legs.sum(),
+            ramp: Ramp::new(from, first, LEAST_S),
+            way,
+            leg: 0,
+            done: 0.0,
+            then_release,
+        })
+    }
+
+    /// The share that is done, 0 to 1.
+    pub fn share(&self) -> f32 {
+        ((self.done + self.ramp.share() * self.ramp.lasts()) / self.lasts).min(1.0)
+    }
+
+    /// The next pose; `None` when the arm is there.
+    fn step(&mut self, period: Duration, commanded: JointVec) -> Option<JointVec> {
+        if self.ramp.is_over() {
+            self.done += self.ramp.lasts();
+            self.leg += 1;
+            let next = *self.way.get(self.leg)?;
+            self.ramp = Ramp::new(commanded, next, LEAST_S);
+        }
+        let to = *self.way.get(self.leg)?;
+        Some(self.ramp.advance(period, commanded, to))
+    }
+}
+
+impl Control {
+    /// Begins to park; torque goes off at the end if that is wanted.
+    pub(super) fn park(&mut self, then_release: bool) {
+        if let Some(parking) = &mut self.parking {
+            parking.then_release |= then_release;
+            return;
+        }
+        if let Some(why) = self.park_obstacle() {
+            let remedy = "Nothing was moved. Stopped: press Resume first. Limp: switch the torque on, or leave it as it is.";
+            self.faults
+                .flash(self.now, FaultKind::Arming, "park", words(why, remedy));
+            return;
+        }
+        self.enter(Mode::Hold);
+        let from = self.arm.commanded;
+        let rest = at_rest(from, self.arm.limits);
+        if is_parked(from, self.arm.limits) {
+            self.arm.wants = if then_release {
+                Wanted::Release
+            } else {
+                Wanted::Nothing
+            };
+            return;
+        }
+        let Some(way) = way(from, rest, self.arm.limits) else {
+            let told = words(
+                "the arm cannot be parked from here: every way that was tried comes too close to the table",
+                "Raise the gripper with JOG, then park again.",
+            );
+            self.faults.flash(self.now, FaultKind::Arming, "park", told);
+            return;
+        };
+        self.parking = Parking::new(from, way, then_release);
+        self.sample.changed = true;
+    }
+
+    /// The goal of this tick while the arm parks.
+    pub(super) fn park_on(&mut self, period: Duration) -> Option<JointVec> {
+        let commanded = self.arm.commanded;
+        let parking = self.parking.as_mut()?;
+        let goal = parking.step(period, commanded);
+        if goal.is_none() {
+            let releases = parking.then_release;
+            self.parking = None;
+            if releases {
+                self.release_at_rest();
+            }
+            self.sample.changed = true;
+        }
+        goal
+    }
+
+    /// Lets the arm go where it lies; one that something kept from getting there is held.
+    fn release_at_rest(&mut self) {
+        if self.is_parked() {
+            self.arm.wants = Wanted::Release;
+            return;
+        }
+        let told = words(
+            "the arm did not get where it was to be parked: it keeps its torque",
+            "Something is in its way, or the arm itself. Move it with JOG and park it again, or support it and release torque.",
+        );
+        self.faults.flash(self.now, FaultKind::Arming, "park", told);
+    }
+
+    /// The arm stands where parking would bring it.
+    pub(super) fn is_parked(&self) -> bool {
+        self.arm.armed && is_parked(self.arm.commanded, self.arm.limits)
+    }
+
+    fn park_obstacle(&self) -> Option<String> {
+        let cannot = |why: &str| Some(format!("the arm cannot be parked: {why}"));
+        let armed = self.arm.armed && self.arm.change.is_none();
+        match self.arm.connection {
+            _ if self.stopped.is_some() => cannot("it is stopped"),
+            Connection::Connected { .. } if armed => None,
+            Connection::Connected { .. } => cannot("its torque is off, or about to be"),
+            _ => cannot("it is not connected"),
+        }
+    }
+}
+
+/// The rest pose of this arm with the gripper as it is.
+fn at_rest(from: JointVec, [lower, upper]: [JointVec; 2]) -> JointVec {
+    JointVec::from_fn(|joint| match joint {
+        Joint::Gripper => from[joint],
+        _ => REST[joint].max(lower[joint]).min(upper[joint]),
+    })
+}
+
+fn is_parked(pose: JointVec, limits: [JointVec; 2]) -> bool {
+    at_rest(pose, limits).max_abs_diff(pose) <= AT_REST
+}
+
+/// The height of the lowest part of the arm above the table, metres.
+fn height(pose: JointVec) -> f32 {
+    let links = forward_robot(pose);
+    let heights = POINTS
+        .iter()
+        .map(|(link, point)| links.link(*link).transform_point3(*point).z);
+    heights.fold(f32::INFINITY, f32::min)
+}
+
+/// A way to `rest` that keeps clear of the table, if one is found among a few.
+fn way(from: JointVec, rest: JointVec, limits: [JointVec; 2]) -> Option<Vec<JointVec>> {
+    let start = height(from);
+    let direct = vec![rest];
+    let mut ways = Vec::new();
+    if start < LOW {
+        let lifted = lifts(from, limits);
+        ways.extend(lifted.into_iter().map(|lifted| vec![lifted, rest]));
+        ways.push(direct);
+    } else {
+        ways.push(direct);
+    }
+    for joint in [Joint::ShoulderLift, Joint::WristFlex] {
+        for by in [-40.0, 40.0] {
+            let mut aside = from;
+            aside[joint] = (from[joint] + by)
+                .max(limits[0][joint])
+                .min(limits[1][joint]);
+            ways.push(vec![aside, rest]);
+        }
+    }
+    let clear = start.min(CLEARANCE) - 1e-3;
+    ways.into_iter().find(|way| lowest(from, way) >= clear)
+}
+
+/// Poses with the gripper straight above where it is; the higher and the more upright it stays, the earlier.
+fn lifts(from: JointVec, [lower, upper]: [JointVec; 2]) -> Vec<JointVec> {
+    let at = ToolTarget::at(radians_from_robot(from));
+    let mut found = Vec::new();
+    for lift in LIFTS {
+        for give in GIVES {
+            let target = ToolTarget {
+                position: at.position + Vec3::Z * lift,
+                pitch: at.pitch + give * FRAC_PI_8,
+                ..at
+            };
+            let Ok([pan, shoulder, elbow, wrist, roll]) = inverse(&target) else {
+                continue;
+            };
+            let mut pose = robot_from_radians([pan, shoulder, elbow, wrist, roll, 0.0]);
+            pose[Joint::Gripper] = from[Joint::Gripper];
+            let inside = |joint: &Joint| (lower[*joint]..=upper[*joint]).contains(&pose[*joint]);
+            if Joint::ALL[..5].iter().all(inside) {
+                found.push(pose);
+            }
+        }
+    }
+    found
+}
+
+/// The lowest that any part of the arm gets on the way, metres.
+fn lowest(from: JointVec, way: &[JointVec]) -> f32 {
+    let starts = std::iter::once(&from).chain(way);
+    let legs = starts.zip(way);
+    let heights = legs.flat_map(|(from, to)| {
+        (0..=LOOKS).map(|look| {
+            let share = f32::from(look) / f32::from(LOOKS);
+            height(from.zip(*to, |a, b| a + (b - a) * share))
+        })
+    });
+    heights.fold(f32::INFINITY, f32::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::{Calibration, Limits};
+    use crate::runtime::core::ArmOrder;
+    use crate::runtime::core::bench::{Bench, Temper, assert_still};
+    use crate::runtime::{Command, Knobs};
+
+    fn limits() -> [JointVec; 2] {
+        Limits::new(&Calibration::simulated()).ranges()
+    }
+
+    /// An armed arm in this pose.
+    fn armed(pose: JointVec) -> Bench {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        (bench.pose, bench.limits) = (pose, limits());
+        bench.tick(vec![]);
+        bench.tick(vec![Command::EnableTorque]);
+        bench
+    }
+
+    /// Gripper down at the table, off to one side.
+    fn down() -> JointVec {
+        let target = ToolTarget::pinch(vec3(0.2, -0.12, 0.03), 1.2);
+        let [pan, lift, elbow, wrist, roll] = inverse(&target).unwrap();
+        let mut pose = robot_from_radians([pan, lift, elbow, wrist, roll, 0.0]);
+        pose[Joint::Gripper] = 40.0;
+        pose
+    }
+
+    #[test]
+    fn a_low_arm_is_lifted_first_and_then_folded_slowly() {
+        let start_pose = down();
+        let mut bench = armed(start_pose);
+        let start = height(start_pose);
+        assert!((0.0..0.04).contains(&start), "{start}");
+        let tip = |pose| ToolTarget::at(radians_from_robot(pose)).position;
+        bench.tick(vec![Command::Park]);
+        assert!(bench.seen.parking.is_some() && bench.seen.mode == Mode::Hold);
+        let mut lifted = false;
+        while bench.seen.parking.is_some() {
+            let before = bench.pose;
+            bench.tick(vec![]);
+            let step = before.zip(bench.pose, |a, b| b - a);
+            assert!(
+                step.0[..5].iter().all(|step| step.abs() <= 30.1 / 30.0),
+                "{step:?}"
+            );
+            assert!(height(bench.pose) > start.min(CLEARANCE) - 2e-3);
+            let off = tip(bench.pose) - tip(start_pose);
+            lifted |= off.z > 0.045;
+            assert!(
+                lifted || off.truncate().length() < 0.02,
+                "sideways while low: {off}"
+            );
+            assert!(bench.now < Duration::from_secs(30));
+        }
+        let rest = at_rest(start_pose, limits());
+        assert!(bench.pose.max_abs_diff(rest) < 0.1 && bench.seen.parked);
+        assert_eq!(bench.pose[Joint::Gripper], 40.0, "what it holds is kept");
+        assert!(bench.torque && (0.01..0.05).contains(&height(bench.pose)));
+        assert_still(&mut bench, 30);
+    }
+
+    #[test]
+    fn torque_goes_off_only_when_it_is_parked() {
+        let mut bench = armed(down());
+        bench.tick(vec![Command::ParkAndRelease]);
+        bench.until(30.0, |bench| bench.seen.parking.is_none());
+        assert!(bench.seen.parked);
+        bench.until(1.0, |bench| !bench.torque);
+        let rest = bench.pose;
+        bench.tick(vec![Command::EnableTorque]);
+        bench.tick(vec![Command::ParkAndRelease]);
+        assert_eq!(
+            (bench.order, bench.pose),
+            (ArmOrder::ReleaseTorque, rest),
+            "it is parked already"
+        );
+    }
+
+    #[test]
+    fn a_stop_a_mode_and_a_hold_break_it_off() {
+        let breaks: [fn(&mut Bench); 3] = [
+            |bench| bench.presses += 1,
+            |bench| {
+                bench.tick(vec![Command::SetMode(Mode::Jog)]);
+            },
+            |bench| {
+                bench.tick(vec![Command::SetMode(Mode::Hold)]);
+            },
+        ];
+        for (n, break_off) in breaks.into_iter().enumerate() {
+            let mut bench = armed(down());
+            bench.tick(vec![Command::ParkAndRelease]);
+            bench.run(1.0);
+            break_off(&mut bench);
+            bench.tick(vec![]);
+            assert_eq!(bench.seen.parking, None, "{n}");
+            assert_still(&mut bench, 60);
+            assert!(bench.torque, "{n}");
+        }
+    }
+
+    #[test]
+    fn an_arm_that_is_limp_or_stopped_is_not_parked() {
+        let mut bench = armed(down());
+        bench.presses = 1;
+        bench.tick(vec![]);
+        bench.tick(vec![Command::Park]);
+        assert_eq!(bench.seen.parking, None);
+        assert!(
+            bench
+                .fault(FaultKind::Arming)
+                .is_some_and(|it| it.what.contains("stopped"))
+        );
+    }
+
+    /// Of all poses above the table, nearly all can be parked, and no way comes closer to the table than it may.
+    #[test]
+    fn ways_keep_clear_of_the_table() {
+        let [lower, upper] = limits();
+        let (mut all, mut parked) = (0, 0);
+        for k in 1..1200_u32 {
+            let part = |n: u32| (k.wrapping_mul(n) % 997) as f32 / 996.0;
+            let from = JointVec::from_fn(|joint| {
+                let n = [31, 57, 101, 173, 211, 307][joint.index()];
+                lower[joint] + (upper[joint] - lower[joint]) * part(n)
+            });
+            let start = height(from);
+            if start < 0.0 {
+                continue;
+            }
+            all += 1;
+            let rest = at_rest(from, limits());
+            if let Some(way) = way(from, rest, limits()) {
+                parked += 1;
+                assert!(lowest(from, &way) >= start.min(CLEARANCE) - 1e-3);
+                assert_eq!(way.last(), Some(&rest));
+            }
+        }
+        assert!(all > 400 && parked * 20 > all * 18, "{parked} of {all}");
+    }
+}

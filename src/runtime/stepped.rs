@@ -1,0 +1,85 @@
+//! The runtime driven by hand: the same loop on a virtual clock, one control period a call. Half an hour of faults passes in
+//! seconds, and twice alike.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+
+use crate::clock::Clock;
+use crate::latest::Latest;
+use crate::runtime::control_thread::{Answers, ControlThread};
+use crate::runtime::running::{Assembly, assemble};
+use crate::runtime::{Command, EStop, Setup, Snapshot};
+
+/// How often the watchdog looks at a loop that is made to stand still.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A control loop that ticks when it is told to. Whatever other threads do for it, connecting and predicting, it waits for.
+/// Dropping it ends it without a stop, as a killed program would.
+pub struct Stepped {
+    /// What the operator asks for, applied at the start of the next tick.
+    pub commands: Sender<Command>,
+    /// Stops the arm past all queues.
+    pub estop: EStop,
+    control: ControlThread,
+    deadline: Option<Duration>,
+}
+
+impl Stepped {
+    /// A loop on the virtual clock of `setup`, whose policy answers `latency` after it was asked.
+    ///
+    /// # Errors
+    /// The system gives no thread to connect the arm with.
+    pub fn new(setup: Setup, latency: Duration) -> io::Result<Self> {
+        debug_assert!(matches!(setup.clock, Clock::Virtual(_)));
+        let deadline = Some(setup.clock.now());
+        let answers = Answers::After(latency);
+        let Assembly {
+            mut control,
+            commands,
+        } = assemble(setup, answers)?;
+        control.link.waits = true;
+        Ok(Self {
+            commands,
+            estop: control.estop.clone(),
+            control,
+            deadline,
+        })
+    }
+
+    /// From now on the policy answers so long after it was asked; [`Duration::MAX`] is one that hangs.
+    pub fn set_latency(&mut self, latency: Duration) {
+        self.control.answers = Answers::After(latency);
+    }
+
+    /// The next control period, at its time. After the last one nothing happens.
+    pub fn tick(&mut self) -> Arc<Snapshot> {
+        if let Some(deadline) = self.deadline {
+            self.control.clock.sleep_until(deadline);
+            self.deadline = self.control.period();
+        }
+        self.snapshot().get().unwrap_or_default()
+    }
+
+    /// The loop stands still for so long, while its watchdog goes on.
+    pub fn stall(&mut self, time: Duration) {
+        let clock = &self.control.clock;
+        let end = clock.now() + time;
+        while clock.now() < end {
+            clock.sleep_until(end.min(clock.now() + LOOK));
+            self.control.watchdog.look(clock.now());
+        }
+    }
+
+    /// The newest picture of everything.
+    pub fn snapshot(&self) -> &Latest<Snapshot> {
+        &self.control.snapshot
+    }
+
+    /// Whether it has ended after `Command::Shutdown`.
+    pub fn has_ended(&self) -> bool {
+        self.deadline.is_none()
+    }
+}
