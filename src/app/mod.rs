@@ -4,8 +4,14 @@ pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
 #[cfg(feature = "gui")]
+mod gamepad;
+#[cfg(feature = "gui")]
+mod global_keys;
+#[cfg(feature = "gui")]
 mod keeper;
 pub mod log;
+#[cfg(feature = "gui")]
+mod pad;
 #[cfg(feature = "gui")]
 pub mod session;
 mod supply;

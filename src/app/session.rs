@@ -2,10 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::ending;
+use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
@@ -43,18 +45,23 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         .transpose()
         .context("cannot keep the settings")?;
     let estop = rig.runtime.estop.clone();
+    let stop: Arc<dyn Fn() + Send + Sync> = Arc::new(move || estop.press());
+    let gamepad = Gamepad::start(rig.runtime.commands.clone(), Arc::clone(&stop))
+        .context("cannot look for gamepads")?;
     let setup = WindowSetup {
         snapshots: rig.runtime.snapshot.clone(),
         commands: rig.runtime.commands.clone(),
-        stop: Box::new(move || estop.press()),
+        stop,
         is_over: Box::new(ending::interrupted),
         preferences,
         save: Box::new(move |chosen| shown.set(chosen.clone())),
         log: log::lines(),
+        pad: gamepad.status(),
     };
     // A window that crashes takes nothing along: the arm is stopped and the settings are kept all the same.
     let closed = catch_unwind(AssertUnwindSafe(|| window::run(setup)));
     drop(keeper);
+    drop(gamepad);
     let halted = rig.shutdown();
     closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
     if halted == Halted::Unconfirmed {
@@ -106,16 +113,22 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
 
 /// Goes on with the arms that were chosen in the window, wherever they are plugged in now. They are connected, not armed.
 fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]) {
-    let source = |kept: &KeptArm| kept.source(ports);
-    if options.leader.is_none() {
-        options.leader = settings.arms.leader.as_ref().map(source);
-    }
-    if options.arm_named {
-        return;
-    }
-    if let Some(ArmSource::Port { path, id }) = settings.arms.follower.as_ref().map(source) {
-        options.arm = ArmChoice::Remembered { port: path, id };
+    let kept = |arm: &Option<KeptArm>| match arm.as_ref()?.source(ports) {
+        ArmSource::Port { path, id } => Some(ArmChoice::Remembered { port: path, id }),
+        ArmSource::Simulated => None,
+    };
+    let leader = kept(&settings.arms.leader);
+    let follower = kept(&settings.arms.follower).filter(|_| !options.arm_named);
+    if let Some(follower) = follower {
+        options.arm = follower;
         options.takeoff = false;
+    }
+    // The rig's leader waves by itself: no real arm ever follows it.
+    let waves = options.leader == Some(ArmChoice::Simulated);
+    if options.leader.is_none()
+        || (waves && (leader.is_some() || options.arm != ArmChoice::Simulated))
+    {
+        options.leader = leader;
     }
 }
 
@@ -195,11 +208,16 @@ mod tests {
             port: "/dev/ttyACM3".into(),
             id: "blue".into(),
         };
-        assert_eq!((bare.arm, bare.takeoff), (found, false));
-        assert_eq!(
-            bare.leader.as_ref().and_then(ArmSource::port),
-            Some("/dev/ttyACM3")
-        );
+        assert_eq!((bare.arm, bare.takeoff), (found.clone(), false));
+        assert_eq!(bare.leader, Some(found));
+        // A leader that waves by itself is never followed by a real arm.
+        settings.arms.leader = None;
+        let mut waved = RigOptions {
+            leader: Some(ArmChoice::Simulated),
+            ..options()
+        };
+        recall_arms(&mut waved, &settings, &ports);
+        assert_eq!(waved.leader, None);
         let mut named = RigOptions {
             arm_named: true,
             ..options()

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::app::world;
 use crate::arm::workbench::Workbench;
 use crate::arm::{
     self, Arm, Calibration, CalibrationError, Calibrations, Error, ErrorKind, Role, list_ports,
@@ -16,9 +17,10 @@ use crate::sim::SimArm;
 pub fn arms(clock: &Clock, pretended: Option<SimArm>) -> ArmSupply {
     let clock = clock.clone();
     let spare = Arc::new(Mutex::new(pretended));
-    Arc::new(move |role, source| match source {
-        ArmSource::Simulated => simulated(pretend_arm(&spare, &clock)),
-        ArmSource::Port { path, id } => real(role, path, id, &clock),
+    Arc::new(move |role, source| match (role, source) {
+        (Role::Follower, ArmSource::Simulated) => world::connector(pretend_arm(&spare, &clock)),
+        (Role::Leader, ArmSource::Simulated) => world::waving_leader(clock.clone()),
+        (role, ArmSource::Port { path, id }) => real(role, path, id, &clock),
     })
 }
 
@@ -30,15 +32,12 @@ fn pretend_arm(spare: &Mutex<Option<SimArm>>, clock: &Clock) -> SimArm {
         .clone()
 }
 
-fn options(clock: &Clock) -> arm::Options {
+fn options(role: Role, clock: &Clock) -> arm::Options {
     arm::Options {
+        role,
         clock: clock.clone(),
         ..arm::Options::default()
     }
-}
-
-fn simulated(sim: SimArm) -> Connector {
-    Box::new(move || Arm::connect(sim.port(), sim.calibration(), options(sim.clock())))
 }
 
 fn real(role: Role, path: &str, id: &str, clock: &Clock) -> Connector {
@@ -56,7 +55,7 @@ fn real(role: Role, path: &str, id: &str, clock: &Clock) -> Connector {
         let calibration = kept.map(|kept| kept.read(role, &id));
         let port = open_port(&path)?;
         match calibration {
-            Some(Ok(calibration)) => Arm::connect(port, calibration, options(&clock)),
+            Some(Ok(calibration)) => Arm::connect(port, calibration, options(role, &clock)),
             Some(Err(error)) => Err(uncalibrated(port, &path, &clock, &error)),
             None => Err(Error {
                 port: path,
@@ -83,9 +82,9 @@ fn uncalibrated(port: arm::Port, path: &str, clock: &Clock, missing: &Calibratio
 }
 
 /// An arm whose port and calibration file were named at the start.
-pub fn named(port: &str, calibration: Calibration, clock: &Clock) -> Connector {
+pub fn named(role: Role, port: &str, calibration: Calibration, clock: &Clock) -> Connector {
     let (port, clock) = (port.to_owned(), clock.clone());
-    Box::new(move || Arm::connect(open_port(&port)?, calibration, options(&clock)))
+    Box::new(move || Arm::connect(open_port(&port)?, calibration, options(role, &clock)))
 }
 
 #[cfg(test)]

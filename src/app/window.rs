@@ -7,9 +7,10 @@ use crossbeam_channel::{Sender, TrySendError};
 use eframe::egui::{self, Context, Vec2, ViewportBuilder};
 
 use crate::app::fault_log::FaultLog;
+use crate::app::global_keys::GlobalKeys;
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
-use crate::ui::{self, Draft, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
+use crate::ui::{self, Draft, InputStatus, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
 
 /// Size of the window at a scale of one, points of the display.
 const SIZE: Vec2 = Vec2::new(1280.0, 800.0);
@@ -25,7 +26,7 @@ pub struct WindowSetup {
     /// The bounded queue that the control thread drains; the window never waits for room in it.
     pub commands: Sender<Command>,
     /// Raises the emergency stop; called before the command is queued. Must not block.
-    pub stop: Box<dyn Fn()>,
+    pub stop: Arc<dyn Fn() + Send + Sync>,
     /// Whether the program is to end: the window closes by itself then.
     pub is_over: Box<dyn Fn() -> bool>,
     /// What the window remembered.
@@ -34,6 +35,8 @@ pub struct WindowSetup {
     pub save: Box<dyn Fn(&Preferences)>,
     /// The program's log lines.
     pub log: Option<LogLines>,
+    /// The gamepad, if one is looked for.
+    pub pad: Latest<InputStatus>,
 }
 
 /// Opens the window and stays until it is closed.
@@ -75,6 +78,7 @@ pub struct Window {
     scene: Option<SceneTexture>,
     commands: Vec<Command>,
     faults: FaultLog,
+    keys: GlobalKeys,
 }
 
 impl Window {
@@ -87,7 +91,9 @@ impl Window {
             .set_theme(egui::ThemePreference::from(applied.theme));
         creation.egui_ctx.set_zoom_factor(applied.scale);
         let scene = creation.wgpu_render_state.clone().map(SceneTexture::new);
+        let keys = GlobalKeys::new(setup.commands.clone(), Arc::clone(&setup.stop));
         Self {
+            keys,
             snapshot: setup.snapshots.get().unwrap_or_default(),
             setup,
             draft,
@@ -141,6 +147,16 @@ impl Window {
         ctx.set_zoom_factor(self.zoom);
     }
 
+    /// Holds the global keys that the settings want, and sees how they and the gamepad are.
+    fn follow_inputs(&mut self) {
+        let preferences = &self.applied;
+        let wanted = [&preferences.stop_key, &preferences.takeover_key].map(Clone::clone);
+        self.keys.hold(&wanted);
+        let inputs = &mut self.draft.inputs;
+        [inputs.stop_key, inputs.takeover_key] = self.keys.status();
+        inputs.pad = self.setup.pad.get().as_deref().cloned().unwrap_or_default();
+    }
+
     fn draw_scene(&mut self, is_dark: bool) {
         if let Some(scene) = &mut self.scene {
             scene.draw(&self.snapshot, &mut self.draft.scene, is_dark);
@@ -175,6 +191,7 @@ impl eframe::App for Window {
                 log::warn!("{dropped} lines of the log came too quickly to be shown here");
             }
         }
+        self.follow_inputs();
         if (self.setup.is_over)() {
             ctx.send_viewport_cmd(egui::ViewportCommand::Close);
         }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::supply;
 use crate::app::takeoff::Takeoff;
-use crate::app::world::World;
+use crate::app::world::{self, World};
 use crate::arm::{Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
@@ -19,12 +19,14 @@ use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSource, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime, Setup, ViewBinding,
+    ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
+    Setup, ViewBinding,
 };
 
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
+/// The name of the pretend arm.
 /// What to put together.
 #[derive(Clone, Debug)]
 pub struct RigOptions {
@@ -33,8 +35,8 @@ pub struct RigOptions {
     pub arm: ArmChoice,
     /// The arm was named, so that no remembered one takes its place.
     pub arm_named: bool,
-    /// A leader that was chosen in an earlier session.
-    pub leader: Option<ArmSource>,
+    /// The arm in a person's hand, if there is one.
+    pub leader: Option<ArmChoice>,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
     pub cameras: Vec<camera::Spec>,
     /// Which camera feeds which view; the view may be named by the last part of its key.
@@ -52,17 +54,12 @@ pub struct RigOptions {
 /// Which arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArmChoice {
+    /// The pretend one; a pretend leader has a hand that waves it.
     Simulated,
-    /// A real follower.
-    Follower {
-        port: String,
-        calibration: PathBuf,
-    },
-    /// A real follower that was chosen in an earlier session.
-    Remembered {
-        port: String,
-        id: String,
-    },
+    /// A real one, with its calibration file.
+    Port { port: String, calibration: PathBuf },
+    /// A real one that was chosen in an earlier session.
+    Remembered { port: String, id: String },
 }
 
 /// A running rig. Dropping it ends the run; a real arm goes on holding.
@@ -89,29 +86,10 @@ impl Rig {
                 simulated(&mut setup, &world);
                 Some(world)
             }
-            ArmChoice::Follower { port, calibration } => {
-                let id = calibration.file_stem().map(|id| id.to_string_lossy());
-                let id = id.map(String::from).unwrap_or_default();
-                let calibration = Calibration::read(calibration)?;
-                real(&mut setup, port, &id);
-                setup.connector = Some(supply::named(port, calibration, &clock));
-                None
-            }
-            ArmChoice::Remembered { port, id } => {
-                real(&mut setup, port, id);
-                None
-            }
+            ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => None,
         };
         let arms = supply::arms(&clock, world.as_ref().map(World::arm));
-        if setup.connector.is_none() {
-            let source = setup.sources.follower.as_ref();
-            setup.connector = source.map(|source| arms(Role::Follower, source));
-        }
-        setup.leader = options.leader.as_ref().map(|leader| LeaderSetup {
-            name: leader.to_string(),
-            connector: arms(Role::Leader, leader),
-        });
-        setup.sources.leader = options.leader;
+        join_arms(&mut setup, &options.arm, options.leader.as_ref(), &arms)?;
         setup.supply = Some(arms);
         setup.tools = Some(Tools::of_machine(clock.clone()));
         let cameras = open_cameras(&options.cameras, &clock)?;
@@ -149,22 +127,80 @@ impl Rig {
     }
 }
 
+/// Two arms and nothing else: no cameras, no table, no policy.
+///
+/// # Errors
+/// A calibration cannot be read.
+pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Setup> {
+    let nobody: PolicyLoader = Arc::new(|_, _| {
+        Err(Refusal {
+            why: "nothing but the two arms is here".to_owned(),
+            stats: Vec::new(),
+        })
+    });
+    let mut setup = Setup::new(clock.clone(), nobody);
+    join_arms(&mut setup, arm, Some(by), &supply::arms(clock, None))?;
+    Ok(setup)
+}
+
+/// Names the arms and says how to get them.
+fn join_arms(
+    setup: &mut Setup,
+    follower: &ArmChoice,
+    leader: Option<&ArmChoice>,
+    arms: &ArmSupply,
+) -> anyhow::Result<()> {
+    let source = follower.source();
+    setup.arm = source.to_string();
+    setup.connector = Some(follower.connector(Role::Follower, arms, &setup.clock)?);
+    setup.sources.follower = Some(source);
+    if let Some(leader) = leader {
+        let name = match leader.source() {
+            ArmSource::Simulated => world::LEADER.to_owned(),
+            source @ ArmSource::Port { .. } => source.to_string(),
+        };
+        let connector = leader.connector(Role::Leader, arms, &setup.clock)?;
+        setup.leader = Some(LeaderSetup { name, connector });
+        setup.sources.leader = Some(leader.source());
+    }
+    Ok(())
+}
+
+impl ArmChoice {
+    /// As the runtime names it: by port, and by the id of its calibration.
+    fn source(&self) -> ArmSource {
+        match self {
+            Self::Simulated => ArmSource::Simulated,
+            Self::Port { port, calibration } => ArmSource::Port {
+                path: port.clone(),
+                id: calibration
+                    .file_stem()
+                    .map(|id| id.to_string_lossy().into_owned())
+                    .unwrap_or_default(),
+            },
+            Self::Remembered { port, id } => ArmSource::Port {
+                path: port.clone(),
+                id: id.clone(),
+            },
+        }
+    }
+
+    fn connector(&self, role: Role, arms: &ArmSupply, clock: &Clock) -> anyhow::Result<Connector> {
+        match self {
+            Self::Port { port, calibration } => {
+                let calibration = Calibration::read(calibration)?;
+                Ok(supply::named(role, port, calibration, clock))
+            }
+            Self::Simulated | Self::Remembered { .. } => Ok(arms(role, &self.source())),
+        }
+    }
+}
+
 fn simulated(setup: &mut Setup, world: &World) {
-    "simulated rig".clone_into(&mut setup.arm);
-    setup.sources.follower = Some(ArmSource::Simulated);
-    setup.connector = Some(world.connector());
     setup.feeds = world.feeds();
     setup.props = world.props();
     setup.pretend_feeds = setup.feeds.iter().map(|feed| feed.name.clone()).collect();
     setup.reset_scene = world.reset_scene();
-}
-
-fn real(setup: &mut Setup, port: &str, id: &str) {
-    port.clone_into(&mut setup.arm);
-    setup.sources.follower = Some(ArmSource::Port {
-        path: port.to_owned(),
-        id: id.to_owned(),
-    });
 }
 
 fn refusal(error: impl std::error::Error) -> Refusal {
@@ -192,38 +228,47 @@ pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
     })
 }
 
-/// The calibration file of a follower: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
+/// The calibration file of an arm: the named one, the one of a LeRobot id, or the only one that LeRobot keeps.
 ///
 /// # Errors
 /// There is none, or there are several to choose from; the message lists them.
-pub fn calibration_file(file: Option<&Path>, id: Option<&str>) -> anyhow::Result<PathBuf> {
+pub fn calibration_file(
+    role: Role,
+    file: Option<&Path>,
+    id: Option<&str>,
+) -> anyhow::Result<PathBuf> {
     if let Some(file) = file {
         return Ok(file.to_owned());
     }
     let kept = Calibrations::of_user()
         .context("this system names no home, where calibrations would be kept")?;
-    follower_file(&kept, id)
+    kept_file(&kept, role, id)
 }
 
-fn follower_file(kept: &Calibrations, id: Option<&str>) -> anyhow::Result<PathBuf> {
+fn kept_file(kept: &Calibrations, role: Role, id: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(id) = id {
-        let places = kept.paths(Role::Follower, id);
+        let places = kept.paths(role, id);
         return kept
-            .find(Role::Follower, id)
+            .find(role, id)
             .ok_or_else(|| anyhow!("no calibration of that id: looked for {}", joined(&places)));
     }
-    let mut followers = kept.list();
-    followers.retain(|arm| arm.role == Role::Follower);
-    match followers.as_slice() {
+    let option = match role {
+        Role::Follower => "--",
+        Role::Leader => "--leader-",
+    };
+    let mut arms = kept.list();
+    arms.retain(|arm| arm.role == role);
+    match arms.as_slice() {
         [only] => Ok(only.path.clone()),
         [] => Err(anyhow!(
-            "no calibration in {}. Calibrate the arm with `smolpilot calibrate` or with LeRobot, or name its file with --calibration FILE",
-            joined(&kept.folders(Role::Follower))
+            "no calibration in {}. Calibrate the {role} with `smolpilot calibrate` or with LeRobot, or name its file with \
+             {option}calibration FILE",
+            joined(&kept.folders(role))
         )),
         several => {
             let ids: Vec<_> = several.iter().map(|arm| arm.id.as_str()).collect();
             bail!(
-                "several arms were calibrated here; choose one with --id: {}",
+                "several {role}s were calibrated here; choose one with {option}id: {}",
                 ids.join(", ")
             )
         }
@@ -264,7 +309,9 @@ mod tests {
     fn the_only_calibration_is_found_and_several_are_listed() {
         let place = tempfile::tempdir().unwrap();
         let kept = Calibrations::below(place.path());
-        let none = follower_file(&kept, None).unwrap_err().to_string();
+        let none = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
         assert!(none.contains("smolpilot calibrate"), "{none}");
         let keep = |role, id| {
             let staged = kept.stage(role, id, &Calibration::simulated()).unwrap();
@@ -272,19 +319,26 @@ mod tests {
         };
         keep(Role::Leader, "amber");
         let blue = keep(Role::Follower, "blue");
-        assert_eq!(follower_file(&kept, None).unwrap(), blue);
+        assert_eq!(kept_file(&kept, Role::Follower, None).unwrap(), blue);
         let red = keep(Role::Follower, "red");
-        let several = follower_file(&kept, None).unwrap_err().to_string();
+        let several = kept_file(&kept, Role::Follower, None)
+            .unwrap_err()
+            .to_string();
         assert!(several.contains("blue, red"), "{several}");
-        assert_eq!(follower_file(&kept, Some("red")).unwrap(), red);
-        let absent = follower_file(&kept, Some("amber")).unwrap_err().to_string();
+        assert_eq!(kept_file(&kept, Role::Follower, Some("red")).unwrap(), red);
+        let absent = kept_file(&kept, Role::Follower, Some("amber"))
+            .unwrap_err()
+            .to_string();
         assert!(absent.contains("so101_follower"), "{absent}");
     }
 
     #[test]
     fn a_named_file_is_taken_as_it_is() {
         let file = Path::new("/somewhere/arm.json");
-        assert_eq!(calibration_file(Some(file), None).unwrap(), file);
+        assert_eq!(
+            calibration_file(Role::Follower, Some(file), None).unwrap(),
+            file
+        );
     }
 
     #[test]

@@ -13,8 +13,10 @@ use crate::joint::JointVec;
 use crate::latest::Latest;
 use crate::runtime::{Connector, ResetScene};
 use crate::scene::Props;
-use crate::sim::{CameraSettings, SimArm, SimCameras, Table};
+use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Table};
 
+/// What the pretend leader is called.
+pub const LEADER: &str = "simulated leader";
 /// How often the table follows the arm.
 const PERIOD: Duration = Duration::from_millis(16);
 
@@ -83,18 +85,6 @@ impl World {
         self.props.clone()
     }
 
-    /// Connects the real driver to the pretend bus.
-    pub fn connector(&self) -> Connector {
-        let arm = self.arm.clone();
-        Box::new(move || {
-            let options = Options {
-                clock: arm.clock().clone(),
-                ..Options::default()
-            };
-            Arm::connect(arm.port(), arm.calibration(), options)
-        })
-    }
-
     /// Puts the cubes back.
     pub fn reset_scene(&self) -> Option<ResetScene> {
         let asks = self.asks.clone()?;
@@ -104,6 +94,24 @@ impl World {
             Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
         }))
     }
+}
+
+/// Connects the real driver to a pretend arm.
+pub fn connector(arm: SimArm) -> Connector {
+    Box::new(move || {
+        let options = Options {
+            clock: arm.clock().clone(),
+            ..Options::default()
+        };
+        Arm::connect(arm.port(), arm.calibration(), options)
+    })
+}
+
+/// A pretend leader with a hand that moves it to and fro, so that teleoperation is seen without hardware.
+pub fn waving_leader(clock: Clock) -> Connector {
+    let leader = SimArm::leader(clock);
+    leader.hand(Gesture::Wave);
+    connector(leader)
 }
 
 impl Drop for World {
@@ -148,7 +156,7 @@ mod tests {
     #[test]
     fn the_driver_meets_the_pretend_arm_and_the_cameras_deliver() {
         let world = World::start(Clock::real(), 7).unwrap();
-        let mut arm = world.connector()().unwrap();
+        let mut arm = connector(world.arm())().unwrap();
         assert!(!arm.torque_enabled(), "nobody asked for torque");
         assert!(arm.read_state().unwrap().is_finite());
         let names: Vec<_> = world.feeds().into_iter().map(|feed| feed.name).collect();

@@ -34,6 +34,12 @@ impl AlarmKind {
         (0x20, Self::Overload),
     ];
 
+    /// Whether this complaint is in a status byte. What is measured is in none.
+    pub fn is_in(self, bits: u8) -> bool {
+        let mut known = Self::BITS.into_iter();
+        known.any(|(mask, kind)| kind == self && bits & mask != 0)
+    }
+
     /// All complaints in a status byte and a measured temperature.
     pub fn from_status(bits: u8, celsius: i32) -> impl Iterator<Item = Self> {
         let flagged = Self::BITS
@@ -53,7 +59,7 @@ impl AlarmKind {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Voltage => {
-                "Check the supply: its voltage, its plugs, and that it is strong enough (12 V, 5 A)"
+                "Check the supply: its voltage (7.4 V and 12 V servos look alike), its plugs, and that it is strong enough (12 V needs 5 A)"
             }
             Self::Encoder => "Stop and replace the servo",
             Self::Overheated | Self::Hot => "Support the arm, switch torque off and let it cool",
@@ -104,5 +110,7 @@ mod tests {
         assert_eq!(kinds(0xD0, 30), []);
         assert_eq!(kinds(0, 56), [AlarmKind::Warm]);
         assert_eq!(kinds(0x04, 70), [AlarmKind::Overheated, AlarmKind::Hot]);
+        assert!(AlarmKind::Overload.is_in(0x21) && !AlarmKind::Overload.is_in(0x11));
+        assert!(!AlarmKind::Hot.is_in(0xFF), "measured by us");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Hazards, all seen on real arms: a servo that gets torque runs to whatever goal its register holds, at full torque; writing
 //! a goal switches torque on by itself; a servo that restarted has forgotten its limits. Hence the order of [`WAKING`]:
-//! limits low, goal = present position and read back, torque, look, limits up; joint by joint, because six motors starting
-//! at once have tripped supplies.
+//! limits low, goal = present position and read back, torque, look, limits up, slowly; joint by joint, because six motors
+//! starting at once have tripped supplies.
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use crate::arm::error::{Error, ErrorKind};
 use crate::arm::handshake::RollCall;
 use crate::arm::lowering::Lowering;
 use crate::arm::register::{Block, Register};
-use crate::arm::{Arm, Servo};
+use crate::arm::rising::Rising;
+use crate::arm::{Arm, Role, Servo};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Torque limit while a joint wakes up, permille.
-const WAKING_TORQUE: i32 = 250;
+pub(super) const WAKING_TORQUE: i32 = 250;
 /// Speed limit while a joint wakes up, counts a second (30 °/s): fast enough to show within [`SETTLE_TIME`].
 const WAKING_SPEED: i32 = 341;
 /// Acceleration while a joint wakes up, units of 100 counts/s² (176 °/s²).
@@ -30,6 +31,8 @@ const SETTLE_SLACK: i32 = 23;
 const SPEED_HEADROOM: f64 = 1.25;
 /// Acceleration while driving, units of 100 counts/s² (880 °/s²): reaches the default speed in 70 ms.
 const DRIVING_ACCELERATION: i32 = 100;
+/// Looks at the strength of all joints before it is not believed that they have it.
+const STRENGTH_LOOKS: u32 = 20;
 /// No new step of arming is begun after so long in one tick. A step is one to four packets and their answers.
 const TICK_SHARE: Duration = Duration::from_millis(5);
 
@@ -62,11 +65,17 @@ pub(super) struct Arming {
     /// Where the joint that is waking up was when it got its goal, counts, and when it got torque.
     before: i32,
     since: Duration,
+    /// Joints that are awake and on their way to full strength.
+    rising: Vec<Rising>,
+    /// How often their strength was looked at in vain.
+    looks: u32,
 }
 
 /// What is done with one joint, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waking {
+    /// A limp joint only: settings that were not made yet, because it had torque when it was met, or is another servo since.
+    SetUp,
     /// A limp joint only: one that holds a load already would sag under low limits.
     Low(Register, i32),
     /// Goal = present position, which is read in the same step, so that the arm cannot sink in between.
@@ -75,10 +84,12 @@ enum Waking {
     /// The joint must not move now.
     Watch,
     DrivingSpeed,
+    /// Begins for a limp joint; one that had torque gets its limit at once.
     DrivingTorque,
 }
 
-const WAKING: [Waking; 10] = [
+const WAKING: [Waking; 11] = [
+    Waking::SetUp,
     Waking::Low(Register::TorqueLimit, WAKING_TORQUE),
     Waking::Low(Register::GoalVelocity, WAKING_SPEED),
     Waking::Low(Register::Acceleration, WAKING_ACCELERATION),
@@ -92,7 +103,9 @@ const WAKING: [Waking; 10] = [
 ];
 /// The roll call and the look at what answered.
 const INSPECTION: usize = JOINT_COUNT + 1;
-const STEPS: usize = INSPECTION + JOINT_COUNT * WAKING.len();
+const AWAKE: usize = INSPECTION + JOINT_COUNT * WAKING.len();
+/// The last step waits until all joints have their strength.
+const STEPS: usize = AWAKE + 1;
 
 impl Servo {
     /// `GoalVelocity` for a speed in counts a second; never zero, which means "as fast as it can".
@@ -109,11 +122,18 @@ impl Arm {
         let servo = &self.servos[joint.index()];
         let speed =
             f64::from(self.limits.max_speed()[joint]) * self.calibration.counts_per_unit(joint);
-        let torque = self.options.torque_limit[joint.index()].min(servo.identity.max_torque);
+        let strength = self.strength(joint);
+        let eased = self.reflex.torque().filter(|_| joint == Joint::Gripper);
         (
             servo.velocity_register(speed * SPEED_HEADROOM),
-            torque.max(0),
+            eased.map_or(strength, |eased| eased.min(strength)),
         )
+    }
+
+    /// The usual torque limit of a joint, permille.
+    pub(super) fn strength(&self, joint: Joint) -> i32 {
+        let most = self.servos[joint.index()].identity.max_torque;
+        self.options.torque_limit[joint.index()].min(most).max(0)
     }
 
     /// Prepares to switch torque on from the present pose, one joint after the other; [`Arm::advance_torque`] does it.
@@ -121,15 +141,17 @@ impl Arm {
     /// hold their pose, the others stay limp.
     pub fn begin_arming(&mut self) {
         self.armed = false;
+        self.reflex.reset();
         self.change = Some(Change::Arming(Arming::default()));
     }
 
     /// Goes on with the change of torque that was begun last; to be called once a tick. Takes some milliseconds, longer
-    /// only when a servo falls silent. Arming takes about a second in all, letting the arm down half of one.
+    /// only when a servo falls silent. Arming takes a second and a half in all, letting the arm down half of one.
     ///
     /// # Errors
     /// The change is over then. Of arming: whatever speaks against it ([`ErrorKind::Unfit`]), a joint that moved, a
-    /// register that was not taken, silence; the joints that it had switched on are off again. Of a release: the joints
+    /// register that was not taken, silence, or that it is a leader; the joints that it had switched on are off again. Of a
+    /// release: the joints
     /// that did not confirm. A lost port. [`ErrorKind::TorqueOff`] when nothing was begun.
     pub fn advance_torque(&mut self) -> Result<TorqueStep, Error> {
         match self.change.take() {
@@ -141,6 +163,10 @@ impl Arm {
 
     fn advance_arming(&mut self, mut arming: Arming) -> Result<TorqueStep, Error> {
         let end = self.options.clock.now() + TICK_SHARE;
+        if let Err(error) = self.raise(&mut arming.rising) {
+            self.put_back_to_sleep(&arming.woken);
+            return Err(error);
+        }
         loop {
             match self.arming_step(&mut arming) {
                 Ok(true) => arming.done += 1,
@@ -153,6 +179,7 @@ impl Arm {
             if arming.done == STEPS {
                 self.armed = true;
                 self.weakened = false;
+                self.settle();
                 return Ok(TorqueStep::Armed(self.goal_pose()));
             }
             if self.options.clock.now() >= end {
@@ -166,14 +193,21 @@ impl Arm {
 
     /// One step; false when it is too early for it.
     fn arming_step(&mut self, arming: &mut Arming) -> Result<bool, Error> {
+        if self.options.role == Role::Leader {
+            return Err(self.error(ErrorKind::Leader));
+        }
         if let Some(joint) = Joint::ALL.get(arming.done) {
             let motor = self.servos[joint.index()].motor;
             return self.call(motor, &mut arming.roll).map(|()| true);
         }
         let Some(waking) = arming.done.checked_sub(INSPECTION) else {
-            self.look(std::mem::take(&mut arming.roll))?;
+            let problems = self.look(std::mem::take(&mut arming.roll))?;
+            self.refuse(problems)?;
             return self.fitness().map(|()| true);
         };
+        if arming.done == AWAKE {
+            return self.strong(arming);
+        }
         let joint = Joint::ALL[waking / WAKING.len()];
         self.wake(joint, WAKING[waking % WAKING.len()], arming)
     }
@@ -184,8 +218,15 @@ impl Arm {
         let servo = &mut self.servos[joint.index()];
         if step == WAKING[0] && !servo.energised {
             arming.woken.push(joint);
+            // A stop gives it its strength back.
+            self.weakened = true;
         }
+        let servo = &mut self.servos[joint.index()];
         match step {
+            // Not while it has torque; that is looked at in there.
+            Waking::SetUp => {
+                self.set_up(joint)?;
+            }
             Waking::Low(register, value) => {
                 let value = match register {
                     Register::GoalVelocity => servo.velocity_register(f64::from(value)),
@@ -208,9 +249,29 @@ impl Arm {
             Waking::Write(register, value) => self.write(joint, register, value)?,
             Waking::Watch => return self.watch(joint, arming),
             Waking::DrivingSpeed => self.write(joint, Register::GoalVelocity, speed)?,
+            Waking::DrivingTorque if arming.woken.contains(&joint) => {
+                let since = self.options.clock.now();
+                arming.rising.push(Rising { joint, since });
+            }
             Waking::DrivingTorque => self.write(joint, Register::TorqueLimit, torque)?,
         }
         Ok(true)
+    }
+
+    /// Whether all joints are as strong as they are to be.
+    fn strong(&mut self, arming: &mut Arming) -> Result<bool, Error> {
+        if !arming.rising.is_empty() {
+            return Ok(false);
+        }
+        arming.looks += 1;
+        if self.is_strong()? {
+            return Ok(true);
+        }
+        if arming.looks < STRENGTH_LOOKS {
+            return Ok(false);
+        }
+        let motors = self.servos.each_ref().map(|servo| servo.motor);
+        Err(self.error(ErrorKind::HoldUnconfirmed(motors.to_vec())))
     }
 
     /// Whether the joint has stood still for long enough.
@@ -237,7 +298,7 @@ impl Arm {
     }
 
     /// Where a joint is now, by its own answer and nobody's memory, counts.
-    fn locate(&mut self, joint: Joint) -> Result<i32, Error> {
+    pub(super) fn locate(&mut self, joint: Joint) -> Result<i32, Error> {
         let id = self.servos[joint.index()].motor.id;
         let mut state = self
             .bus
@@ -249,7 +310,12 @@ impl Arm {
         Ok(Block::STATE.value(Register::PresentPosition, &state))
     }
 
-    fn write(&mut self, joint: Joint, register: Register, value: i32) -> Result<(), Error> {
+    pub(super) fn write(
+        &mut self,
+        joint: Joint,
+        register: Register,
+        value: i32,
+    ) -> Result<(), Error> {
         let id = self.servos[joint.index()].motor.id;
         self.bus
             .write(id, register, value)

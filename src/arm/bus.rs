@@ -1,7 +1,9 @@
 //! Conversations with the servos: one request, the answers that arrive before a deadline, and a few retries for what is
 //! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
 
+mod replies;
 mod roll;
+mod tally;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +11,8 @@ use std::time::Duration;
 
 use serialport::ClearBuffer;
 
+use self::replies::Replies;
+pub use self::tally::{BusCounters, Tally};
 use crate::arm::Port;
 use crate::arm::line::{Conversation, Line, Voice};
 use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser};
@@ -25,6 +29,9 @@ const BYTE_TIME: Duration = Duration::from_micros(10);
 pub const REPLY_TIMEOUT: Duration = Duration::from_millis(8);
 /// One try and two retries for each thing asked.
 pub const TRIES: u32 = 3;
+/// No retry of a read from several servos begins later than this after the first request: a damaged answer is asked for
+/// again at once, a servo that stays silent must not cost a tick at 30 Hz.
+const RETRY_TIME: Duration = Duration::from_millis(15);
 /// After a request that was not fully answered, the line must be quiet this long before the next one, so that a late
 /// answer does not come in as the answer to something else.
 const QUIET_TIME: Duration = Duration::from_millis(1);
@@ -32,21 +39,6 @@ const QUIET_TIME: Duration = Duration::from_millis(1);
 const MAX_RECEIVED: usize = 4096;
 /// Timeouts below a millisecond become zero in some drivers, which means "do not wait".
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
-
-/// What the bus has seen since it was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BusCounters {
-    /// Requests sent, retries included.
-    pub transactions: u64,
-    /// Requests sent again because an answer was missing.
-    pub retries: u64,
-    /// Answer phases with bytes in them that were no valid frame.
-    pub corrupt: u64,
-    /// Valid frames that nobody had asked for: other id, other length, twice, out of order.
-    pub unexpected: u64,
-    /// Answers still missing after all retries, by servo id.
-    pub lost: BTreeMap<u8, u64>,
-}
 
 /// Why a conversation failed.
 #[derive(Debug, thiserror::Error)]
@@ -78,55 +70,12 @@ pub struct Bus {
     reply_time: ReplyTime,
     parser: Parser,
     counters: BusCounters,
+    /// How each servo has answered, by id.
+    tallies: BTreeMap<u8, Tally>,
     /// The ERR byte of each servo's latest answer.
     alarms: BTreeMap<u8, u8>,
     /// The last request was not fully answered: its answers may still come.
     answers_due: bool,
-}
-
-/// The answers expected to one request, in the order in which the servos take their turn.
-struct Replies<'a> {
-    ids: &'a [u8],
-    length: usize,
-    packets: Vec<Option<Packet>>,
-    /// Index into `ids` behind the last servo that has answered.
-    turn: usize,
-    unexpected: u64,
-}
-
-impl Replies<'_> {
-    /// Takes a frame if it is the right servo's turn and it has the right length. The length matters: a frame whose length
-    /// byte grew by one or two swallows the next header and still has a right checksum.
-    fn take(&mut self, packet: Packet) {
-        let place = self.ids[self.turn..].iter().position(|id| *id == packet.id);
-        match place {
-            Some(offset) if packet.params.len() == self.length => {
-                self.turn += offset + 1;
-                self.packets[self.turn - 1] = Some(packet);
-            }
-            _ => {
-                self.unexpected += 1;
-                self.doubt(&packet);
-            }
-        }
-    }
-
-    /// Two different answers from one id: one of them is another servo's, and nobody knows which.
-    fn doubt(&mut self, packet: &Packet) {
-        for held in &mut self.packets {
-            if held
-                .as_ref()
-                .is_some_and(|held| held.id == packet.id && held != packet)
-            {
-                *held = None;
-            }
-        }
-    }
-
-    /// Nobody is left whose turn could still come.
-    fn over(&self) -> bool {
-        self.turn == self.ids.len()
-    }
 }
 
 impl Bus {
@@ -140,6 +89,7 @@ impl Bus {
             reply_time: ReplyTime::new(reply_timeout),
             parser: Parser::new(Direction::Status),
             counters: BusCounters::default(),
+            tallies: BTreeMap::new(),
             alarms: BTreeMap::new(),
             answers_due: false,
         }
@@ -168,6 +118,11 @@ impl Bus {
     /// Everything counted so far.
     pub fn counters(&self) -> &BusCounters {
         &self.counters
+    }
+
+    /// How a servo has answered so far.
+    pub fn tally(&self, id: u8) -> Tally {
+        self.tallies.get(&id).copied().unwrap_or_default()
     }
 
     /// The alarm bits in the latest answer of a servo; zero before it has answered.
@@ -230,8 +185,17 @@ impl Bus {
         })
     }
 
+    /// Writes one register unless it holds the value already, and reads it back; whether it was written. EEPROM wears out
+    /// with every write.
+    pub fn ensure(&mut self, id: u8, register: Register, value: i32) -> Result<bool, BusError> {
+        if self.read(id, register)? == value {
+            return Ok(false);
+        }
+        self.write(id, register, value).map(|()| true)
+    }
+
     /// Reads a block from several servos with one request, asking again only those that did not come through, up to
-    /// `tries` times in all. A missing answer is `None`; the others are as they came, in the order of `ids`.
+    /// `tries` times in all, as far as the tick has time for it. A missing answer is `None`; the others are as they came, in the order of `ids`.
     pub fn sync_read(
         &mut self,
         block: Block,
@@ -240,7 +204,11 @@ impl Bus {
     ) -> Result<Vec<Option<Vec<u8>>>, BusError> {
         let mut values: Vec<Option<Vec<u8>>> = vec![None; ids.len()];
         let mut missing: Vec<usize> = (0..ids.len()).collect();
+        let end = self.clock.now() + RETRY_TIME;
         for attempt in 0..tries {
+            if attempt > 0 && self.clock.now() >= end {
+                break;
+            }
             self.counters.retries += u64::from(attempt > 0);
             let asked: Vec<u8> = missing.iter().map(|index| ids[*index]).collect();
             let mut params = vec![block.address, block.length];
@@ -337,13 +305,7 @@ impl Bus {
         let noise_before = self.parser.discarded();
         self.transmit(&talk, frame)?;
         let deadline = self.deadline(frame.len() + ids.len() * (packet::OVERHEAD + length));
-        let mut replies = Replies {
-            ids,
-            length,
-            packets: vec![None; ids.len()],
-            turn: 0,
-            unexpected: 0,
-        };
+        let mut replies = Replies::from(ids, length);
         let mut received = Vec::new();
         let mut total = 0;
         while !replies.over() && total < MAX_RECEIVED {
@@ -369,10 +331,23 @@ impl Bus {
             let after = self.reply_time.allowed().saturating_sub(left);
             self.reply_time.answered(after);
         }
-        for packet in replies.packets.iter().flatten() {
-            self.note_alarms(packet);
-        }
+        self.note(&replies);
         Ok((replies.packets, noise || replies.unexpected > 0))
+    }
+
+    /// Counts what came and what did not.
+    fn note(&mut self, replies: &Replies<'_>) {
+        let now = self.clock.now();
+        for (id, packet) in replies.ids.iter().zip(&replies.packets) {
+            let tally = self.tallies.entry(*id).or_default();
+            if let Some(packet) = packet {
+                tally.answers += 1;
+                tally.answered_at = Some(now);
+                self.note_alarms(packet);
+            } else {
+                tally.missed += 1;
+            }
+        }
     }
 
     /// An alarm is news, not a refusal: the servo has obeyed and its data are good.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::arm::problem::Problem;
 use crate::arm::register::{OutOfRange, Register};
 use crate::joint::Joint;
 
@@ -68,6 +69,8 @@ pub enum ErrorKind {
     Uncalibrated(String),
     #[error("torque is off")]
     TorqueOff,
+    #[error("a leader arm is moved by hand and gets no torque")]
+    Leader,
     #[error("{} lost torque: it restarted, or protected itself", list(.0))]
     TorqueLost(Vec<Motor>),
     #[error("{motor} moved by {units:.1} {} when its torque came on", motor.joint.unit())]
@@ -87,56 +90,6 @@ pub enum ErrorKind {
     PositionJump { motor: Motor, from: f32, to: f32 },
     #[error("{0}")]
     OutOfRange(#[from] OutOfRange),
-}
-
-/// One reason why an arm must not be driven.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
-    #[error("{0} does not answer (power, the cable before it, or its id)")]
-    Missing(Motor),
-    #[error("{0} answers with garbage (possible duplicate id, or a bad cable)")]
-    Garbled(Motor),
-    #[error("{motor} is model {model}, not an STS3215 (777)")]
-    Model { motor: Motor, model: i32 },
-    #[error("mixed firmware: {} (update with Feetech's FD tool)", versions(.0))]
-    Firmware(Vec<(Motor, i32, i32)>),
-    #[error("{0} does not acknowledge writes (set Response_Status_Level to 1)")]
-    Unacknowledging(Motor),
-    #[error("{0} counts several turns (clear bit 4 of its Phase register, then calibrate)")]
-    MultiTurn(Motor),
-    #[error("{motor} is in operating mode {mode}, not in position mode (0)")]
-    Mode { motor: Motor, mode: i32 },
-    #[error(
-        "{motor} holds another calibration ({what} {servo} in the servo, {file} in the file): wrong file or other arm"
-    )]
-    Calibration {
-        motor: Motor,
-        what: &'static str,
-        servo: i32,
-        file: i32,
-    },
-    #[error(
-        "{motor} stands at {position}, outside its range {min} to {max} (turn it back by hand, or calibrate again)"
-    )]
-    Position {
-        motor: Motor,
-        position: i32,
-        min: i32,
-        max: i32,
-    },
-    #[error(
-        "{motor} has {volts:.1} V, but is made for {min:.1} to {max:.1} V (check the supply: 7.4 V and 12 V servos look alike)"
-    )]
-    Voltage {
-        motor: Motor,
-        volts: f32,
-        min: f32,
-        max: f32,
-    },
-    #[error("{motor} is at {celsius} °C (let it cool)")]
-    Hot { motor: Motor, celsius: i32 },
-    #[error("{0} reports a broken position sensor (replace the servo)")]
-    Encoder(Motor),
 }
 
 impl ErrorKind {
@@ -167,7 +120,9 @@ impl ErrorKind {
             Self::Permission => {
                 "On Linux: `sudo usermod -aG dialout $USER`, then log in again. Elsewhere: check the driver of the adapter"
             }
-            Self::NoPort => "Plug in the adapter and choose one of the listed ports",
+            Self::NoPort => {
+                "Plug in the adapter and choose one of the listed ports; on Windows and macOS an adapter that is not listed lacks its driver (WCH CH343)"
+            }
             Self::Open(_) => "Check that it is a serial port and that the adapter is plugged in",
             Self::Disconnected(_) => {
                 "The servos hold their last goal by themselves. Plug the USB cable in, connect again, and switch torque on anew"
@@ -176,10 +131,10 @@ impl ErrorKind {
                 "The control loop stood still; the line comes back with its next tick. Look at the arm, then resume"
             }
             Self::NoResponse => {
-                "Check the arm's power supply and the cable from the adapter to the first servo, then connect again"
+                "Check the arm's power supply, the cable from the adapter to the first servo, and the adapter's jumpers (B is USB); servos at another baud rate than 1 Mbaud are silent too. Then connect again"
             }
             Self::Silent(_) => {
-                "Check the cable into that servo (everything behind a loose plug is silent) and whether it is overloaded; then switch torque on again"
+                "Check its power and the cable into it (everything behind a loose plug is silent), and whether it is overloaded; then switch torque on again"
             }
             Self::Echo => {
                 "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
@@ -187,13 +142,16 @@ impl ErrorKind {
             Self::Unfit(_) => "Put right what is listed, then try again. Torque was not touched",
             Self::Uncalibrated(_) => "Calibrate it: Set-up, Arms",
             Self::TorqueOff => "Switch torque on",
+            Self::Leader => "Choose this arm as the follower if it is to be driven",
             Self::TorqueLost(_) => {
                 "Support the arm. Check the power supply, its plugs and the alarms, then switch torque on again"
             }
             Self::Moved { .. } => {
                 "Torque is off again. Check that nothing pulls at the arm, and its calibration, then try again"
             }
-            Self::NotTaken { .. } => "Try again; if it stays, power the arm off and on",
+            Self::NotTaken { .. } => {
+                "Power the arm off and on and try again; a servo that still refuses is locked or worn out: replace it"
+            }
             Self::HoldUnconfirmed(_) => {
                 "Support the arm, check cables and power, then switch torque on again"
             }
@@ -211,17 +169,10 @@ fn list<T: fmt::Display>(items: &[T]) -> String {
     texts.join("; ")
 }
 
-fn versions(firmware: &[(Motor, i32, i32)]) -> String {
-    let texts: Vec<String> = firmware
-        .iter()
-        .map(|(motor, major, minor)| format!("{motor} {major}.{minor}"))
-        .collect();
-    texts.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arm::alarm::{Alarm, AlarmKind};
 
     #[test]
     fn an_error_names_port_joint_and_way_out() {
@@ -238,19 +189,74 @@ mod tests {
             "/dev/ttyACM0",
             "elbow_flex (motor 3)",
             "does not answer",
-            "Check the cable",
+            "the cable into it",
         ] {
             assert!(text.contains(part), "{text}");
         }
         assert!(text.starts_with(&error.what()) && text.ends_with(error.remedy()));
-        let unfit = ErrorKind::Unfit(vec![
-            Problem::Missing(elbow),
-            Problem::Model {
-                motor: elbow,
-                model: 1284,
-            },
-        ]);
-        assert!(unfit.to_string().contains("1284") && unfit.to_string().contains("; "));
+    }
+
+    /// What LeRobot says, what we say instead, and what that must tell of the usual cause and the way out. The messages of
+    /// its handshake are the affair of `problem.rs`.
+    #[test]
+    fn messages_that_users_of_lerobot_meet_have_their_cause_and_their_way_out() {
+        let motor = Motor {
+            joint: Joint::Gripper,
+            id: 6,
+        };
+        let text = |kind: ErrorKind| {
+            let port = "/dev/ttyACM0".to_owned();
+            Error { port, kind }.to_string()
+        };
+        let alarm = |kind: AlarmKind| format!("{}. {}", Alarm { motor, kind }, kind.remedy());
+        let overflow = Register::HomingOffset.encode(2114).unwrap_err();
+        let rows: [(&str, String, &[&str]); 8] = [
+            (
+                "There is no status packet! (one servo)",
+                text(ErrorKind::Silent(vec![motor])),
+                &["gripper (motor 6)", "power", "cable", "overloaded"],
+            ),
+            (
+                "There is no status packet! (all servos)",
+                text(ErrorKind::NoResponse),
+                &["power supply", "cable", "jumpers", "baud rate"],
+            ),
+            (
+                "[RxPacketError] Input voltage error!",
+                alarm(AlarmKind::Voltage),
+                &["gripper (motor 6)", "voltage", "supply", "5 A"],
+            ),
+            (
+                "[RxPacketError] Overload error!",
+                alarm(AlarmKind::Overload),
+                &["overloaded", "load off", "power the arm off and on"],
+            ),
+            (
+                "Magnitude 2114 exceeds 2047 (max for sign_bit_index=11)",
+                text(ErrorKind::OutOfRange(overflow)),
+                &["2114", "HomingOffset", "2047", "Calibrate"],
+            ),
+            (
+                "Could not connect on port (permissions)",
+                text(ErrorKind::Permission),
+                &["/dev/ttyACM0", "may not open", "dialout"],
+            ),
+            (
+                "Could not connect on port (somebody else has it)",
+                text(ErrorKind::Busy),
+                &["/dev/ttyACM0", "another program", "Close"],
+            ),
+            (
+                "Could not connect on port (wrong port)",
+                text(ErrorKind::NoPort),
+                &["/dev/ttyACM0", "no such port", "listed", "driver"],
+            ),
+        ];
+        for (theirs, ours, words) in rows {
+            for word in words {
+                assert!(ours.contains(word), "{theirs}: no {word} in: {ours}");
+            }
+        }
     }
 
     #[test]

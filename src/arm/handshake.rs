@@ -2,10 +2,12 @@
 
 use crate::arm::alarm::HOT_CELSIUS;
 use crate::arm::bus::{BusError, TRIES};
-use crate::arm::error::{Error, ErrorKind, Motor, Problem};
+use crate::arm::error::{Error, ErrorKind, Motor};
+use crate::arm::problem::Problem;
 use crate::arm::register::{Block, Register};
 use crate::arm::servo::{Identity, Servo};
-use crate::arm::{AlarmKind, Arm};
+use crate::arm::supply::Window;
+use crate::arm::{AlarmKind, Arm, Role};
 
 /// `ModelNumber` of an STS3215.
 const MODEL: i32 = 777;
@@ -15,6 +17,13 @@ const PHASE_FINE_SPEED: i32 = 1 << 2;
 pub(super) const PHASE_MULTI_TURN: i32 = 1 << 4;
 /// Counts by which a joint may stand outside its recorded range (2°): hard stops give a little.
 const RANGE_SLACK: i32 = 23;
+/// What is looked at in each servo.
+const LOOKED_AT: [Block; 4] = [
+    Block::IDENTITY,
+    Block::CONTROL,
+    Block::STATE,
+    Block::FACTORY,
+];
 
 /// Who answered, and what is wrong with the others.
 #[derive(Debug, Default)]
@@ -24,7 +33,7 @@ pub(super) struct RollCall {
 }
 
 impl Arm {
-    /// The whole handshake.
+    /// The whole handshake: who is there, what speaks against driving it, and the settings of servos that are limp.
     pub(super) fn meet(&mut self) -> Result<(), Error> {
         // How fast this adapter is, the handshake finds out.
         self.bus.reply_time().be_patient();
@@ -36,13 +45,18 @@ impl Arm {
         {
             return Err(self.error(ErrorKind::Echo));
         }
-        self.inspect()?;
+        let mut problems = self.inspect()?;
+        // Nothing is written to what may be another arm.
+        if problems.iter().all(Problem::is_curable) && self.configure()? {
+            problems = self.inspect()?;
+        }
+        self.refuse(problems)?;
         self.bus.reply_time().settle();
         Ok(())
     }
 
     /// Looks at every servo without changing anything.
-    fn inspect(&mut self) -> Result<(), Error> {
+    fn inspect(&mut self) -> Result<Vec<Problem>, Error> {
         let mut roll = RollCall::default();
         for motor in self.servos.each_ref().map(|servo| servo.motor) {
             self.call(motor, &mut roll)?;
@@ -50,62 +64,62 @@ impl Arm {
         self.look(roll)
     }
 
+    /// All reasons at once, or none.
+    pub(super) fn refuse(&self, problems: Vec<Problem>) -> Result<(), Error> {
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(self.error(ErrorKind::Unfit(problems)))
+        }
+    }
+
     /// Takes note of what the servos that answered are and where they stand; all that is wrong with any of them.
-    pub(super) fn look(&mut self, roll: RollCall) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Nobody answered, or the port is lost.
+    pub(super) fn look(&mut self, roll: RollCall) -> Result<Vec<Problem>, Error> {
         let RollCall {
             present,
             mut problems,
         } = roll;
-        if present.is_empty()
-            && problems
-                .iter()
-                .all(|problem| matches!(problem, Problem::Missing(_)))
-        {
+        let missing = |problem: &Problem| matches!(problem, Problem::Missing(_));
+        if present.is_empty() && problems.iter().all(missing) {
             return Err(self.error(ErrorKind::NoResponse));
         }
-        let blocks = [Block::IDENTITY, Block::HOMING, Block::CONTROL, Block::STATE];
-        let mut answers = Vec::with_capacity(blocks.len());
-        for block in blocks {
+        let mut answers = Vec::with_capacity(LOOKED_AT.len());
+        for block in LOOKED_AT {
             let read = self.bus.sync_read(block, &present, TRIES);
             answers.push(read.map_err(|error| self.bus_error(error))?);
         }
         let now = self.options.clock.now();
+        let role = self.options.role;
         let mut firmware = Vec::new();
         for (index, id) in present.iter().enumerate() {
             let Some(servo) = self.servos.iter_mut().find(|servo| servo.motor.id == *id) else {
                 continue;
             };
             let read = |block: usize| answers[block][index].as_deref();
-            let (Some(identity), Some(homing), Some(control), Some(state)) =
+            let (Some(identity), Some(control), Some(state), Some(factory)) =
                 (read(0), read(1), read(2), read(3))
             else {
-                problems.push(Problem::Missing(servo.motor));
+                // It answered to its name, and not to this: two that answer together spoil whatever differs.
+                problems.push(Problem::Garbled(servo.motor));
                 continue;
             };
-            let version = |register| Block::IDENTITY.value(register, identity);
-            firmware.push((
-                servo.motor,
-                version(Register::FirmwareMajorVersion),
-                version(Register::FirmwareMinorVersion),
-            ));
-            servo.introduce(identity, control);
+            firmware.push((servo.motor, servo.introduce(identity, control)));
+            servo.compare(identity, factory);
             servo.forget();
             servo.measured(state, now);
-            problems.extend(servo.mechanical_problems(identity, homing));
-            problems.extend(servo.position_problem());
-            problems.extend(servo.voltage_problem());
+            problems.extend(servo.problems(identity, role));
         }
-        if firmware
-            .iter()
-            .any(|(_, major, minor)| (*major, *minor) != (firmware[0].1, firmware[0].2))
-        {
-            problems.push(Problem::Firmware(firmware));
+        let versions = || firmware.iter().map(|(_, version)| version);
+        if versions().any(|version| Some(version) != versions().next()) {
+            let named = firmware
+                .iter()
+                .map(|(motor, [major, minor])| (*motor, *major, *minor));
+            problems.push(Problem::Firmware(named.collect()));
         }
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(self.error(ErrorKind::Unfit(problems)))
-        }
+        Ok(problems)
     }
 
     /// What speaks against switching torque on now, beyond what [`Arm::look`] finds. An overload is no reason:
@@ -122,11 +136,7 @@ impl Arm {
                 problems.push(Problem::Encoder(motor));
             }
         }
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(self.error(ErrorKind::Unfit(problems)))
-        }
+        self.refuse(problems)
     }
 
     /// Pings one servo.
@@ -144,8 +154,8 @@ impl Arm {
 }
 
 impl Servo {
-    /// Keeps what later steps need to know of this servo.
-    fn introduce(&mut self, identity: &[u8], control: &[u8]) {
+    /// Keeps what later steps need to know of this servo; its firmware version.
+    fn introduce(&mut self, identity: &[u8], control: &[u8]) -> [i32; 2] {
         let fixed = |register| Block::IDENTITY.value(register, identity);
         let live = |register| Block::CONTROL.value(register, control);
         let fine = fixed(Register::Phase) & PHASE_FINE_SPEED != 0;
@@ -158,17 +168,24 @@ impl Servo {
         self.identity = Identity {
             max_torque: fixed(Register::MaxTorqueLimit),
             speed_unit: if fine { 1 } else { 50 },
-            min_decivolts: fixed(Register::MinVoltageLimit),
-            max_decivolts: fixed(Register::MaxVoltageLimit),
+            supply: Window::of(
+                fixed(Register::MinVoltageLimit),
+                fixed(Register::MaxVoltageLimit),
+            ),
             goal_velocity,
             acceleration,
         };
         self.energised = live(Register::TorqueEnable) != 0;
         self.goal = live(Register::GoalPosition);
+        [
+            Register::FirmwareMajorVersion,
+            Register::FirmwareMinorVersion,
+        ]
+        .map(fixed)
     }
 
-    /// Wrong type, wrong set-up, wrong calibration.
-    fn mechanical_problems(&self, identity: &[u8], homing: &[u8]) -> Vec<Problem> {
+    /// Wrong type, wrong set-up, wrong calibration, wrong supply, wrong place.
+    fn problems(&self, identity: &[u8], role: Role) -> Vec<Problem> {
         let motor = self.motor;
         let fixed = |register| Block::IDENTITY.value(register, identity);
         let mut problems = Vec::new();
@@ -179,39 +196,40 @@ impl Servo {
         if fixed(Register::ResponseStatusLevel) == 0 {
             problems.push(Problem::Unacknowledging(motor));
         }
-        if fixed(Register::Phase) & PHASE_MULTI_TURN != 0 {
-            problems.push(Problem::MultiTurn(motor));
-        }
-        let mode = Block::HOMING.value(Register::OperatingMode, homing);
+        let mode = fixed(Register::OperatingMode);
         if mode != 0 {
             problems.push(Problem::Mode { motor, mode });
         }
-        let entry = self.calibration;
-        let values = [
-            (
-                "homing_offset",
-                Block::HOMING.value(Register::HomingOffset, homing),
-                entry.homing_offset,
-            ),
-            (
-                "range_min",
-                fixed(Register::MinPositionLimit),
-                entry.range_min,
-            ),
-            (
-                "range_max",
-                fixed(Register::MaxPositionLimit),
-                entry.range_max,
-            ),
-        ];
-        let mismatches = values.into_iter().filter(|(_, servo, file)| servo != file);
-        problems.extend(mismatches.map(|(what, servo, file)| Problem::Calibration {
-            motor,
-            what,
-            servo,
-            file,
-        }));
+        problems.extend(self.calibration_problems(identity));
+        if fixed(Register::Phase) & PHASE_MULTI_TURN != 0 {
+            // Where it says that it stands means nothing before that is put right.
+            problems.push(Problem::MultiTurn(motor));
+        } else if role == Role::Follower {
+            // A leader may lean over the end of its range: nothing drives it, and what it says is cut.
+            problems.extend(self.position_problem());
+        }
+        problems.extend(self.voltage_problem());
         problems
+    }
+
+    /// Each value of the calibration that is another one in the servo: the file is that of another arm.
+    fn calibration_problems(&self, identity: &[u8]) -> Vec<Problem> {
+        let (motor, entry) = (self.motor, self.calibration);
+        let values = [
+            ("homing_offset", Register::HomingOffset, entry.homing_offset),
+            ("range_min", Register::MinPositionLimit, entry.range_min),
+            ("range_max", Register::MaxPositionLimit, entry.range_max),
+        ];
+        let compared = values.map(|(what, register, file)| {
+            let servo = Block::IDENTITY.value(register, identity);
+            (servo != file).then_some(Problem::Calibration {
+                motor,
+                what,
+                servo,
+                file,
+            })
+        });
+        compared.into_iter().flatten().collect()
     }
 
     fn position_problem(&self) -> Option<Problem> {
@@ -227,9 +245,7 @@ impl Servo {
     }
 
     fn voltage_problem(&self) -> Option<Problem> {
-        let [min, max] = [self.identity.min_decivolts, self.identity.max_decivolts]
-            .map(|limit| limit as f32 / 10.0);
-        let volts = self.telemetry.volts;
+        let (Window { min, max }, volts) = (self.identity.supply, self.telemetry.volts);
         (volts < min || volts > max).then_some(Problem::Voltage {
             motor: self.motor,
             volts,

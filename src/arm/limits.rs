@@ -1,6 +1,10 @@
 //! How far and how fast each joint may go: the last thing between any action, from anyone, and a motor.
 
 use crate::arm::calibration::Calibration;
+use crate::arm::clearance::Clearance;
+use crate::arm::cut::{Cut, Cuts};
+use crate::arm::detour::Detour;
+use crate::arm::motion::{Motion, Pace};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Joint limits of the SO-101's URDF (`so101_new_calib.urdf`), degrees; the gripper's travel is 0 to 100 %.
@@ -19,17 +23,28 @@ const MARGIN_DEGREES: f32 = 2.0;
 pub const DEFAULT_SPEED_DEGREES: f32 = 60.0;
 /// Fastest motion of the gripper, percent of its travel a second.
 pub const DEFAULT_SPEED_GRIPPER: f32 = 100.0;
+/// Hardest change of speed of the body joints, degrees a second squared: full speed in a tenth of a second. A goal that
+/// moves is followed with a lag of speed / (2 · acceleration), so that it can be stopped at: 50 ms at full speed.
+pub const DEFAULT_ACCELERATION_DEGREES: f32 = 600.0;
+/// Hardest change of speed of the gripper, percent a second squared.
+pub const DEFAULT_ACCELERATION_GRIPPER: f32 = 1000.0;
+/// Goals closer than this to what was asked for were not cut, robot units.
+const NEAR: f32 = 1e-3;
 
-/// Where a joint may be sent and how fast.
+/// Where a joint may be sent, how fast and how hard, and how close to the table and to the arm itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     lower: JointVec,
     upper: JointVec,
     max_speed: JointVec,
+    max_acceleration: JointVec,
+    /// Share of the speed that is allowed now.
+    haste: f32,
+    clearance: Option<Clearance>,
 }
 
 impl Limits {
-    /// The calibrated ranges, cut to what the mechanics allow, with a margin; default speeds.
+    /// The calibrated ranges, cut to what the mechanics allow, with a margin; default speeds, accelerations and clearance.
     pub fn new(calibration: &Calibration) -> Self {
         let range = |joint: Joint| {
             let motor = calibration.motor(joint);
@@ -55,19 +70,31 @@ impl Limits {
             lower: JointVec::from_fn(|joint| range(joint).0),
             upper: JointVec::from_fn(|joint| range(joint).1),
             max_speed: default_speed(),
+            max_acceleration: default_acceleration(),
+            haste: 1.0,
+            clearance: Some(Clearance::default()),
         }
     }
 
     /// The same ranges with other speeds, robot units a second. A speed that is not a positive number keeps its default.
     #[must_use]
     pub fn with_max_speed(mut self, max_speed: JointVec) -> Self {
-        self.max_speed = max_speed.zip(default_speed(), |asked, default| {
-            if asked.is_finite() && asked > 0.0 {
-                asked
-            } else {
-                default
-            }
-        });
+        self.max_speed = max_speed.zip(default_speed(), positive_or);
+        self
+    }
+
+    /// The same ranges with other accelerations, robot units a second squared. An acceleration that is not a positive number
+    /// keeps its default.
+    #[must_use]
+    pub fn with_max_acceleration(mut self, max_acceleration: JointVec) -> Self {
+        self.max_acceleration = max_acceleration.zip(default_acceleration(), positive_or);
+        self
+    }
+
+    /// The same ranges with another table and other margins, or with none at all.
+    #[must_use]
+    pub fn with_clearance(mut self, clearance: Option<Clearance>) -> Self {
+        self.clearance = clearance;
         self
     }
 
@@ -87,105 +114,122 @@ impl Limits {
         JointVec::from_fn(|joint| goal[joint].clamp(self.lower[joint], self.upper[joint]))
     }
 
-    /// The next goal on the way from `previous` to `goal`, `dt_s` seconds later: inside the ranges, no faster than the
-    /// limit. An arm that stands outside its range and is sent elsewhere moves back into it, never further out; one that is
-    /// to hold stays where it is, because nobody asked it to move. A joint whose goal is not a number keeps `previous`; a time that is not a positive number moves nothing.
+    /// Slower from now on: this share of the speed, 0 to 1; 1 is full speed again.
+    pub fn set_haste(&mut self, share: f32) {
+        self.haste = if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
+    }
+
+    /// One step of `dt_s` seconds from `motion` towards `goal`, and what of the goal was cut: inside the ranges, no faster
+    /// and no harder than the limits, and clear of the table and of the arm itself, now and on the way on which it would
+    /// come to rest.
+    ///
+    /// An arm that stands outside its range and is sent elsewhere moves back into it, never further out; one that is to hold
+    /// (its goal is where it is) stays, because nobody asked it to move. A joint whose goal is not a number slows down and
+    /// stays; a time that is not a positive number moves nothing.
     #[must_use]
-    pub fn step(&self, previous: JointVec, goal: JointVec, dt_s: f32) -> JointVec {
-        let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
+    pub fn advance(&self, motion: &Motion, goal: JointVec, dt_s: f32) -> (Motion, Cuts) {
+        let mut cuts = Cuts::default();
+        if !dt_s.is_finite() || dt_s <= 0.0 {
+            return (*motion, cuts);
+        }
+        let target = self.reachable(motion.position, goal, &mut cuts);
+        let wanted = self.step(motion, target, dt_s);
+        for joint in Joint::ALL {
+            let left = (target[joint] - wanted.position[joint]).abs();
+            if left > NEAR && cuts.0[joint.index()].is_none() {
+                let far = (target[joint] - motion.position[joint]).abs();
+                let fast = far > self.speed(joint) * dt_s;
+                cuts.note(joint, if fast { Cut::Speed } else { Cut::Acceleration });
+            }
+        }
+        let Some(clearance) = self
+            .clearance
+            .filter(|_| wanted != Motion::at(motion.position))
+        else {
+            return (wanted, cuts);
+        };
+        let detour = Detour {
+            limits: self,
+            clearance,
+            floors: clearance.floors(&clearance.gaps(motion.position)),
+            dt_s,
+        };
+        if detour.obstacle(wanted).is_none() {
+            return (wanted, cuts);
+        }
+        (detour.around(motion, wanted, &mut cuts), cuts)
+    }
+
+    /// One step of slowing down in all joints.
+    pub(super) fn rest(&self, motion: &Motion, dt_s: f32) -> Motion {
+        self.step(motion, motion.position, dt_s)
+    }
+
+    /// The goal as far as ranges allow.
+    fn reachable(&self, from: JointVec, goal: JointVec, cuts: &mut Cuts) -> JointVec {
         JointVec::from_fn(|joint| {
-            let from = previous[joint];
-            if !goal[joint].is_finite() || goal[joint].to_bits() == from.to_bits() {
-                return from;
+            if !goal[joint].is_finite() || goal[joint].to_bits() == from[joint].to_bits() {
+                return from[joint];
             }
             let target = goal[joint].clamp(self.lower[joint], self.upper[joint]);
-            if !from.is_finite() {
-                return target;
+            if (target - goal[joint]).abs() > NEAR {
+                cuts.note(joint, Cut::Range);
             }
-            let reach = self.max_speed[joint] * dt_s;
-            from + (target - from).clamp(-reach, reach)
+            target
         })
+    }
+
+    fn speed(&self, joint: Joint) -> f32 {
+        self.max_speed[joint] * self.haste
+    }
+
+    /// One step of every joint by itself.
+    fn step(&self, motion: &Motion, target: JointVec, dt_s: f32) -> Motion {
+        let mut next = *motion;
+        for joint in Joint::ALL {
+            let pace = Pace {
+                speed: self.speed(joint),
+                acceleration: self.max_acceleration[joint],
+                dt_s,
+            };
+            let range = (self.lower[joint], self.upper[joint]);
+            let (position, speed) = (motion.position[joint], motion.velocity[joint]);
+            (next.position[joint], next.velocity[joint]) =
+                pace.step(position, speed, target[joint], range);
+        }
+        next
     }
 }
 
-fn default_speed() -> JointVec {
+fn positive_or(asked: f32, default: f32) -> f32 {
+    if asked.is_finite() && asked > 0.0 {
+        asked
+    } else {
+        default
+    }
+}
+
+fn of_joints(body: f32, gripper: f32) -> JointVec {
     JointVec::from_fn(|joint| {
         if joint == Joint::Gripper {
-            DEFAULT_SPEED_GRIPPER
+            gripper
         } else {
-            DEFAULT_SPEED_DEGREES
+            body
         }
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits() -> Limits {
-        Limits::new(&Calibration::simulated())
-    }
-
-    #[test]
-    fn ranges_are_the_narrower_of_calibration_and_mechanics() {
-        let [lower, upper] = limits().ranges();
-        assert!((upper[Joint::ShoulderPan] - 107.9).abs() < 0.2, "{upper:?}");
-        // Calibrated over a full turn; the mechanics allow less.
-        assert_eq!(
-            (lower[Joint::WristRoll], upper[Joint::WristRoll]),
-            (-155.21, 160.79)
-        );
-        assert_eq!((lower[Joint::Gripper], upper[Joint::Gripper]), (0.0, 100.0));
-        assert_eq!(limits().clamp(JointVec([1e9; 6])), upper);
-    }
-
-    #[test]
-    fn a_step_is_no_faster_than_the_limit() {
-        let step = limits().step(JointVec::default(), JointVec([90.0; 6]), 0.1);
-        assert_eq!(step, JointVec([6.0, 6.0, 6.0, 6.0, 6.0, 10.0]));
-        let near = limits().step(JointVec([50.0; 6]), JointVec([50.5; 6]), 0.1);
-        assert_eq!(near, JointVec([50.5; 6]));
-        let fast = limits().with_max_speed(JointVec([600.0, f32::NAN, -1.0, 0.0, 1.0, 1.0]));
-        assert_eq!(
-            fast.max_speed(),
-            JointVec([600.0, 60.0, 60.0, 60.0, 1.0, 1.0])
-        );
-    }
-
-    #[test]
-    fn far_goals_end_at_the_range_and_strays_come_back() {
-        let limits = limits();
-        let [lower, upper] = limits.ranges();
-        let mut pose = JointVec([130.0, -130.0, 0.0, 0.0, 0.0, 0.0]);
-        for _ in 0..200 {
-            let next = limits.step(
-                pose,
-                JointVec([1000.0, -1000.0, 1000.0, -1000.0, 1000.0, 1000.0]),
-                0.05,
-            );
-            assert!(next.max_abs_diff(pose) <= 5.0 + 1e-4);
-            assert!(next[Joint::ShoulderPan] <= pose[Joint::ShoulderPan]);
-            pose = next;
-        }
-        assert_eq!(pose[Joint::ShoulderPan], upper[Joint::ShoulderPan]);
-        assert_eq!(pose[Joint::ShoulderLift], lower[Joint::ShoulderLift]);
-        assert_eq!(pose[Joint::Gripper], 100.0);
-    }
-
-    #[test]
-    fn holding_outside_the_range_is_holding() {
-        let outside = JointVec([109.0, -99.5, 0.0, 0.0, 0.0, 103.0]);
-        assert_eq!(limits().step(outside, outside, 1.0), outside);
-    }
-
-    #[test]
-    fn what_is_not_a_number_moves_nothing() {
-        let limits = limits();
-        let previous = JointVec([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            assert_eq!(limits.step(previous, JointVec([bad; 6]), 0.1), previous);
-            assert_eq!(limits.step(previous, JointVec([90.0; 6]), bad), previous);
-        }
-        assert_eq!(limits.step(previous, JointVec([90.0; 6]), -1.0), previous);
-    }
+fn default_speed() -> JointVec {
+    of_joints(DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER)
 }
+
+fn default_acceleration() -> JointVec {
+    of_joints(DEFAULT_ACCELERATION_DEGREES, DEFAULT_ACCELERATION_GRIPPER)
+}
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,7 @@ mod tests {
         let line = Line::default();
         let talk = line.begin(Voice::Owner).unwrap();
         std::thread::scope(|scope| {
-            let taker = scope.spawn(|| line.take(Duration::from_secs(60)));
+            let taker = scope.spawn(|| line.take(Duration::from_mins(1)));
             while talk.goes_on() {
                 std::thread::yield_now();
             }

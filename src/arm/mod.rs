@@ -7,26 +7,40 @@
 mod access;
 mod alarm;
 mod arming;
+mod audit;
 mod brake;
 pub mod bus;
 pub mod calibrating;
 mod calibration;
 mod calibration_file;
+mod clearance;
+mod configure;
+mod cut;
+mod detour;
 mod drive;
 mod error;
 pub mod finding;
+mod grip;
 mod handshake;
+mod hold;
 pub mod homing;
 mod limits;
 mod line;
 mod lowering;
+mod motion;
 pub mod numbering;
 pub mod packet;
 mod port;
+mod problem;
 pub mod register;
+mod relief;
 mod reply_time;
+mod rising;
 mod role;
+#[cfg(test)]
+mod second_opinion;
 mod servo;
+mod supply;
 pub mod sweep;
 pub mod workbench;
 
@@ -41,17 +55,28 @@ pub use calibration::{
     half_turn_homing_offset,
 };
 pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
-pub use drive::Held;
-pub use error::{Error, ErrorKind, Motor, Problem};
-pub use limits::{DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER, Limits};
+pub use clearance::Clearance;
+pub use configure::Unset;
+pub use cut::{Cut, CutCounts, Cuts};
+pub use error::{Error, ErrorKind, Motor};
+pub use grip::Grip;
+pub use hold::Held;
+pub use limits::{
+    DEFAULT_ACCELERATION_DEGREES, DEFAULT_ACCELERATION_GRIPPER, DEFAULT_SPEED_DEGREES,
+    DEFAULT_SPEED_GRIPPER, Limits,
+};
+pub use motion::Motion;
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
+pub use problem::Problem;
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
+pub use supply::Window;
 
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use arming::Change;
 use bus::{Bus, BusError};
+use grip::Reflex;
 use handshake::PHASE_MULTI_TURN;
 use servo::{Servo, telemetry_from};
 
@@ -61,12 +86,21 @@ pub type Port = Box<dyn serialport::SerialPort>;
 /// How an arm is driven.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// A follower is driven; a leader is only read, and what matters to driving alone does not speak against it.
+    pub role: Role,
     /// Measures deadlines and waits; give the simulated arm's clock with its port.
     pub clock: Clock,
     /// How long a servo's answer may take beyond its time on the wire.
     pub reply_timeout: Duration,
     /// Fastest motion of each joint, robot units a second.
     pub max_speed: JointVec,
+    /// Hardest change of speed of each joint, robot units a second squared.
+    pub max_acceleration: JointVec,
+    /// The farthest that a goal may be from where its joint is, robot units, as LeRobot has it: a joint that does not follow
+    /// is not pushed harder. `None`, as in LeRobot, goes without: speeds are bounded anyway.
+    pub max_relative_target: Option<f32>,
+    /// How close the arm may come to the table and to itself; `None` for an arm that nobody knows the place of.
+    pub clearance: Option<Clearance>,
     /// Torque limit while driving, permille of the servo's most, by joint. The last line if everything else fails.
     pub torque_limit: [i32; JOINT_COUNT],
 }
@@ -75,10 +109,16 @@ impl Default for Options {
     fn default() -> Self {
         let mut max_speed = JointVec([DEFAULT_SPEED_DEGREES; JOINT_COUNT]);
         max_speed[Joint::Gripper] = DEFAULT_SPEED_GRIPPER;
+        let mut max_acceleration = JointVec([DEFAULT_ACCELERATION_DEGREES; JOINT_COUNT]);
+        max_acceleration[Joint::Gripper] = DEFAULT_ACCELERATION_GRIPPER;
         Self {
+            role: Role::Follower,
             clock: Clock::real(),
             reply_timeout: bus::REPLY_TIMEOUT,
             max_speed,
+            max_acceleration,
+            max_relative_target: None,
+            clearance: Some(Clearance::default()),
             // The gripper holds things for long and is the joint that burns.
             torque_limit: [600, 600, 600, 600, 600, 500],
         }
@@ -102,6 +142,8 @@ pub struct Counters {
     pub rejected: u64,
     /// Measured positions that no joint could have reached, and that were not believed.
     pub implausible: u64,
+    /// Actions in which something was cut.
+    pub cuts: CutCounts,
 }
 
 /// A connected SO-101. One thread owns it.
@@ -119,14 +161,28 @@ pub struct Arm {
     change: Option<Change>,
     /// Torque limits were lowered and are to be raised again before the arm is said to hold.
     weakened: bool,
+    /// The goals on their way, finer than whole counts.
+    motion: Motion,
+    /// Reads since goals were sent last.
+    unsent: u32,
+    /// Seconds between two actions.
+    period_s: f32,
+    reflex: Reflex,
+    /// What was cut of the latest action, and how often so far.
+    cuts: Cuts,
+    cut_counts: CutCounts,
     rejected: u64,
     /// Until somebody takes it.
     brake: Option<Brake>,
+    connected_at: Duration,
 }
+
+/// Seconds between two actions before anybody says otherwise.
+const USUAL_PERIOD_S: f32 = 1.0 / 30.0;
 
 impl Arm {
     /// Meets the six servos behind `port` and checks that they are an SO-101 with this calibration which is fit to be
-    /// driven. Torque is not touched.
+    /// driven. Torque is not touched; servos that are limp are set up where they are not (see [`Arm::unset`]).
     ///
     /// # Errors
     /// All reasons against driving the arm at once ([`ErrorKind::Unfit`]), an echoing adapter, silence, or a lost port.
@@ -137,26 +193,43 @@ impl Arm {
             port: name.clone(),
             kind: ErrorKind::Open(format!("it cannot be shared with a watchdog: {error}")),
         })?;
+        let limits = Limits::new(&calibration)
+            .with_max_speed(options.max_speed)
+            .with_max_acceleration(options.max_acceleration)
+            .with_clearance(options.clearance);
         let mut arm = Self {
             bus,
             port: name,
             calibration,
-            limits: Limits::new(&calibration).with_max_speed(options.max_speed),
+            limits,
             servos: Joint::ALL.map(|joint| Servo::new(joint, calibration.motor(joint))),
             options,
             armed: false,
             change: None,
             weakened: false,
+            motion: Motion::default(),
+            unsent: 0,
+            period_s: USUAL_PERIOD_S,
+            reflex: Reflex::default(),
+            cuts: Cuts::default(),
+            cut_counts: CutCounts::default(),
             rejected: 0,
             brake: Some(brake),
+            connected_at: Duration::ZERO,
         };
         arm.meet()?;
+        arm.connected_at = arm.options.clock.now();
         Ok(arm)
     }
 
     /// The other hand on this arm, for a watchdog; once. It keeps the port open for as long as it lives.
     pub fn take_brake(&mut self) -> Option<Brake> {
         self.brake.take()
+    }
+
+    /// How much time lies between two actions: a goal moves by no more than is allowed in so long.
+    pub fn set_period(&mut self, period: Duration) {
+        self.period_s = period.as_secs_f32();
     }
 
     /// The port's name.
@@ -197,14 +270,40 @@ impl Arm {
             lost: std::array::from_fn(|index| lost(&self.servos[index])),
             rejected: self.rejected,
             implausible: self.servos.iter().map(|servo| servo.implausible).sum(),
+            cuts: self.cut_counts,
         }
     }
 
-    /// What the servos complained about in their latest answers.
+    /// What was cut of the latest action.
+    pub fn cuts(&self) -> Cuts {
+        self.cuts
+    }
+
+    /// How long ago each servo answered last.
+    pub fn ages(&self) -> [Duration; JOINT_COUNT] {
+        let now = self.options.clock.now();
+        self.ids().map(|id| {
+            let heard = self.bus.tally(id).answered_at;
+            now.saturating_sub(heard.unwrap_or(self.connected_at))
+        })
+    }
+
+    /// What went wrong with each servo's answers since the arm was connected: missing, damaged, or not believed.
+    pub fn errors(&self) -> [u64; JOINT_COUNT] {
+        std::array::from_fn(|index| {
+            let servo = &self.servos[index];
+            self.bus.tally(servo.motor.id).missed + servo.implausible
+        })
+    }
+
+    /// What the servos complained about in their latest answers, and what was measured outside its bounds.
     pub fn alarms(&self) -> Vec<Alarm> {
         let of = |servo: &Servo| {
             let (motor, bits) = (servo.motor, self.bus.alarm_bits(servo.motor.id));
+            let is_starved = servo.is_undersupplied() && !AlarmKind::Voltage.is_in(bits);
+            let measured = is_starved.then_some(AlarmKind::Voltage);
             AlarmKind::from_status(bits, servo.telemetry.celsius)
+                .chain(measured)
                 .map(move |kind| Alarm { motor, kind })
         };
         self.servos.iter().flat_map(of).collect()
@@ -267,5 +366,14 @@ fn kind_of(error: BusError, motors: &[Motor]) -> ErrorKind {
             read,
         }),
         BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
+    }
+}
+
+/// Property tests that leave no files in the source tree.
+#[cfg(test)]
+pub(crate) fn unrecorded(cases: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        failure_persistence: None,
+        ..proptest::test_runner::Config::with_cases(cases)
     }
 }

@@ -11,6 +11,7 @@ pub enum Register {
     ModelNumber,
     Id,
     BaudRate,
+    ReturnDelayTime,
     ResponseStatusLevel,
     MinPositionLimit,
     MaxPositionLimit,
@@ -21,6 +22,10 @@ pub enum Register {
     /// Bit 2: speed unit; bit 3: goal velocity 0 means "as fast as it can"; bit 4: multi-turn feedback.
     Phase,
     UnloadingCondition,
+    PCoefficient,
+    DCoefficient,
+    ICoefficient,
+    ProtectionCurrent,
     HomingOffset,
     OperatingMode,
     ProtectiveTorque,
@@ -42,6 +47,8 @@ pub enum Register {
     Status,
     Moving,
     PresentCurrent,
+    /// Of the factory's area: one byte.
+    MaximumAcceleration,
 }
 
 /// Whether a register survives power-off.
@@ -51,10 +58,14 @@ pub enum Area {
     Eeprom,
     /// Back to its default after every power-up.
     Ram,
+    /// The maker's own, beyond the RAM.
+    Factory,
 }
 
 /// First address that is RAM.
 pub const RAM_START: u8 = 40;
+/// First address of the factory's area.
+pub const FACTORY_START: u8 = 80;
 
 /// A value that its register cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +100,7 @@ impl Register {
             Self::ModelNumber => (3, 2, None),
             Self::Id => (5, 1, None),
             Self::BaudRate => (6, 1, None),
+            Self::ReturnDelayTime => (7, 1, None),
             Self::ResponseStatusLevel => (8, 1, None),
             Self::MinPositionLimit => (9, 2, None),
             Self::MaxPositionLimit => (11, 2, None),
@@ -98,6 +110,11 @@ impl Register {
             Self::MaxTorqueLimit => (16, 2, None),
             Self::Phase => (18, 1, None),
             Self::UnloadingCondition => (19, 1, None),
+            // In this order.
+            Self::PCoefficient => (21, 1, None),
+            Self::DCoefficient => (22, 1, None),
+            Self::ICoefficient => (23, 1, None),
+            Self::ProtectionCurrent => (28, 2, None),
             Self::HomingOffset => (31, 2, Some(11)),
             Self::OperatingMode => (33, 1, None),
             Self::ProtectiveTorque => (34, 1, None),
@@ -118,6 +135,7 @@ impl Register {
             Self::Moving => (66, 1, None),
             // Feetech's C++ library reads bit 15 as the sign, LeRobot reads no sign.
             Self::PresentCurrent => (69, 2, Some(15)),
+            Self::MaximumAcceleration => (85, 1, None),
         }
     }
 
@@ -133,10 +151,10 @@ impl Register {
 
     /// Whether a power cycle keeps it.
     pub const fn area(self) -> Area {
-        if self.address() < RAM_START {
-            Area::Eeprom
-        } else {
-            Area::Ram
+        match self.address() {
+            ..RAM_START => Area::Eeprom,
+            RAM_START..FACTORY_START => Area::Ram,
+            FACTORY_START.. => Area::Factory,
         }
     }
 
@@ -199,15 +217,10 @@ pub struct Block {
 }
 
 impl Block {
-    /// Firmware, model, id, answer level, limits, voltages, torque limit, phase.
+    /// What a servo is and how it is set up: the whole EEPROM but for the coefficients of its velocity mode.
     pub const IDENTITY: Self = Self {
         address: 0,
-        length: 19,
-    };
-    /// Homing offset and operating mode.
-    pub const HOMING: Self = Self {
-        address: 31,
-        length: 3,
+        length: 37,
     };
     /// Torque state, goal, and the limits it is approached with.
     pub const CONTROL: Self = Self {
@@ -219,6 +232,28 @@ impl Block {
         address: 56,
         length: 15,
     };
+    /// [`Block::CONTROL`] and [`Block::STATE`] with what lies between them: one read instead of two is quicker on the wire
+    /// and saves a trip over USB.
+    pub const WATCH: Self = Self {
+        address: 40,
+        length: 31,
+    };
+
+    /// The factory's limits of velocity and acceleration, and what multiplies them.
+    pub const FACTORY: Self = Self {
+        address: 84,
+        length: 3,
+    };
+
+    /// The bytes of a block that lies inside this one; none of one that does not.
+    pub fn part(self, inner: Self, bytes: &[u8]) -> &[u8] {
+        let Some(start) = inner.address.checked_sub(self.address) else {
+            return &[];
+        };
+        let start = usize::from(start);
+        let end = start + usize::from(inner.length);
+        bytes.get(start..end).unwrap_or(&[])
+    }
 
     /// The value of a register of this block in the bytes that were read.
     pub fn value(self, register: Register, bytes: &[u8]) -> i32 {
@@ -280,7 +315,13 @@ mod tests {
 
     #[test]
     fn blocks_have_different_lengths_and_find_their_registers() {
-        let blocks = [Block::IDENTITY, Block::HOMING, Block::CONTROL, Block::STATE];
+        let blocks = [
+            Block::IDENTITY,
+            Block::CONTROL,
+            Block::STATE,
+            Block::WATCH,
+            Block::FACTORY,
+        ];
         for (index, block) in blocks.iter().enumerate() {
             assert!(
                 blocks[..index]
@@ -292,7 +333,14 @@ mod tests {
         let mut bytes = [0; 15];
         bytes[13..].copy_from_slice(&[0x34, 0x12]);
         assert_eq!(Block::STATE.value(Register::PresentCurrent, &bytes), 0x1234);
+        let watch: Vec<u8> = (40..71).collect();
+        let state: Vec<u8> = (56..71).collect();
+        assert_eq!(Block::WATCH.part(Block::STATE, &watch), state);
+        assert_eq!(Block::WATCH.part(Block::CONTROL, &watch), &watch[..10]);
+        assert!(Block::WATCH.part(Block::STATE, &watch[..9]).is_empty());
+        assert!(Block::STATE.part(Block::CONTROL, &state).is_empty());
         assert_eq!(Register::HomingOffset.area(), Area::Eeprom);
         assert_eq!(Register::TorqueEnable.area(), Area::Ram);
+        assert_eq!(Register::MaximumAcceleration.area(), Area::Factory);
     }
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use crate::arm::calibration::{COUNTS_PER_TURN, MotorCalibration};
+use crate::arm::configure::Unset;
 use crate::arm::error::Motor;
 use crate::arm::register::{Block, Register};
+use crate::arm::supply::Window;
 use crate::joint::Joint;
 
 /// Faster than a hand throws a limp joint (about 1000 °/s), counts a second.
@@ -34,8 +36,8 @@ pub(super) struct Identity {
     pub max_torque: i32,
     /// Counts a second of one unit of `GoalVelocity`; zero before the handshake.
     pub speed_unit: i32,
-    pub min_decivolts: i32,
-    pub max_decivolts: i32,
+    /// What it may be supplied with.
+    pub supply: Window,
     /// What other programs had left in these registers; given back at release.
     pub goal_velocity: i32,
     pub acceleration: i32,
@@ -55,6 +57,8 @@ pub(super) struct Servo {
     pub calibration: MotorCalibration,
     pub identity: Identity,
     pub telemetry: Telemetry,
+    /// Settings that are not as they should be.
+    pub unset: Vec<Unset>,
     /// Torque is on, as far as known.
     pub energised: bool,
     /// The last goal sent or found, counts.
@@ -83,6 +87,7 @@ impl Servo {
             calibration,
             identity: Identity::default(),
             telemetry: Telemetry::default(),
+            unset: vec![],
             energised: false,
             goal: 0,
             misses: 0,
@@ -90,6 +95,12 @@ impl Servo {
             seen: None,
             jumps: 0,
         }
+    }
+
+    /// Whether it has less volts than it is made for.
+    pub fn is_undersupplied(&self) -> bool {
+        let volts = self.telemetry.volts;
+        volts > 0.0 && volts < self.identity.supply.min
     }
 
     /// The last position that was believed, counts.

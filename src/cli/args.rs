@@ -31,6 +31,8 @@ pub struct Cli {
 pub enum Verb {
     /// Drive the arm, or the rig, without a window, and print a summary
     Run(Box<RunArgs>),
+    /// Let the follower follow a leader arm, without a window, and print a summary
+    Teleop(TeleopArgs),
     /// Predict one chunk of actions from pictures, a state and a task
     Predict(PredictArgs),
     /// Measure a policy on this machine: time by stage, launches, bytes, memory
@@ -70,13 +72,9 @@ pub struct JsonArgs {
     pub json: Option<JsonTo>,
 }
 
-/// The arm, its cameras and what it is to do: shared by the window and `run`.
+/// The arm that works, and the one in a person's hand.
 #[derive(Args, Clone, Debug)]
-pub struct RigArgs {
-    #[command(flatten)]
-    pub policy: PolicyArgs,
-    #[command(flatten)]
-    pub device: DeviceArgs,
+pub struct ArmArgs {
     /// The simulated arm and cameras; the default when no arm is named
     #[arg(long, conflicts_with = "follower")]
     pub rig: bool,
@@ -94,6 +92,31 @@ pub struct RigArgs {
     /// The id that the arm was calibrated under with LeRobot (its `--robot.id`); by default the only one there is
     #[arg(long, value_name = "ID", requires = "follower")]
     pub id: Option<String>,
+    /// The serial port of a leader arm; `simulated` is one that waves by itself, which the rig has unless told `none`
+    #[arg(long, value_name = "PORT")]
+    pub leader: Option<String>,
+    /// LeRobot's calibration of the leader; by default the file of `--leader-id` where LeRobot keeps it
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "leader",
+        conflicts_with = "leader_id"
+    )]
+    pub leader_calibration: Option<PathBuf>,
+    /// The id that the leader was calibrated under with LeRobot (its `--teleop.id`); by default the only one there is
+    #[arg(long, value_name = "ID", requires = "leader")]
+    pub leader_id: Option<String>,
+}
+
+/// The arm, its cameras and what it is to do: shared by the window and `run`.
+#[derive(Args, Clone, Debug)]
+pub struct RigArgs {
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub arms: ArmArgs,
     /// A camera: a device id or path, an image, or a directory of images [may be repeated]
     #[arg(long = "camera", value_name = "NAME=SOURCE")]
     pub cameras: Vec<camera::Spec>,
@@ -164,6 +187,21 @@ pub struct RunArgs {
     #[arg(long, value_name = "S", value_parser = parse::positive_seconds)]
     pub seconds: Option<f64>,
     /// Switch the torque of a real arm on; without it a real arm is only watched (the rig's is always on)
+    #[arg(long, requires = "follower")]
+    pub arm: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// `smolpilot teleop`
+#[derive(Args, Debug)]
+pub struct TeleopArgs {
+    #[command(flatten)]
+    pub arms: ArmArgs,
+    /// How long to follow from the moment the arm is aligned; without it until Ctrl-C
+    #[arg(long, value_name = "S", value_parser = parse::positive_seconds)]
+    pub seconds: Option<f64>,
+    /// Switch the torque of a real follower on; without it nothing moves (the rig's is always on)
     #[arg(long, requires = "follower")]
     pub arm: bool,
     #[command(flatten)]

@@ -11,6 +11,7 @@ mod policy;
 mod predict;
 mod rig;
 mod run;
+mod teleop;
 mod workshop;
 
 use std::ffi::OsString;
@@ -39,6 +40,7 @@ where
 fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Result<Outcome> {
     match &cli.verb {
         Some(Verb::Run(args)) => run::run(args, out),
+        Some(Verb::Teleop(args)) => teleop::run(args, out),
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
@@ -105,7 +107,7 @@ mod tests {
     fn help_and_version_are_results() {
         let (outcome, out, err) = smolpilot("--help");
         assert_eq!((outcome, err.as_str()), (Outcome::Done, ""));
-        for verb in ["run", "predict", "bench", "check"] {
+        for verb in ["run", "teleop", "predict", "bench", "check"] {
             assert!(out.contains(verb), "{verb}");
         }
         assert_eq!(

@@ -1,7 +1,8 @@
 //! From the options of the window and of `run` to a rig that can be started.
 
 use crate::app::wiring::{ArmChoice, FIRST_TASK, RigOptions, calibration_file};
-use crate::cli::args::{RigArgs, RunArgs};
+use crate::arm::Role;
+use crate::cli::args::{ArmArgs, RigArgs, RunArgs};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
@@ -42,13 +43,62 @@ pub fn known_views(named: &[ViewBinding], declared: &[String]) -> anyhow::Result
     }
 }
 
+impl ArmArgs {
+    /// The arm that works.
+    ///
+    /// # Errors
+    /// No calibration for the arm that was named.
+    pub fn follower(&self) -> anyhow::Result<ArmChoice> {
+        let Some(port) = &self.follower else {
+            return Ok(ArmChoice::Simulated);
+        };
+        let (file, id) = (self.calibration.as_deref(), self.id.as_deref());
+        Ok(ArmChoice::Port {
+            port: port.clone(),
+            calibration: calibration_file(Role::Follower, file, id)?,
+        })
+    }
+
+    /// The arm in a person's hand. The rig has one that waves by itself; a real arm never follows that.
+    ///
+    /// # Errors
+    /// No calibration for the leader that was named, one port for both arms, or a real arm that is to follow a simulation.
+    pub fn leader(&self) -> anyhow::Result<Option<ArmChoice>> {
+        let is_rig = self.follower.is_none();
+        let port = match self.leader.as_deref() {
+            None => return Ok(is_rig.then_some(ArmChoice::Simulated)),
+            Some("none") => return Ok(None),
+            Some("simulated") if is_rig => return Ok(Some(ArmChoice::Simulated)),
+            Some("simulated") => {
+                return Err(wrong_argument(
+                    "--leader simulated waves by itself, and a real follower would wave along: it leads the rig alone",
+                ));
+            }
+            Some(port) => port,
+        };
+        if self.follower.as_deref() == Some(port) {
+            return Err(wrong_argument(format!(
+                "--follower and --leader both name {port}: each arm has its own adapter"
+            )));
+        }
+        let (file, id) = (
+            self.leader_calibration.as_deref(),
+            self.leader_id.as_deref(),
+        );
+        Ok(Some(ArmChoice::Port {
+            port: port.to_owned(),
+            calibration: calibration_file(Role::Leader, file, id)?,
+        }))
+    }
+}
+
 impl RigArgs {
     /// What the window opens over. An empty task means that of the last session.
     ///
     /// # Errors
     /// No calibration for the arm that was named, or a view from a camera that will not be there.
     pub fn options(&self) -> anyhow::Result<RigOptions> {
-        let simulated = if self.follower.is_none() {
+        let simulated = if self.arms.follower.is_none() {
             &RIG_CAMERAS[..]
         } else {
             &[]
@@ -56,21 +106,15 @@ impl RigArgs {
         let simulated = simulated.iter().map(|name| (*name).to_owned());
         let named = self.cameras.iter().map(|camera| camera.name.clone());
         known_cameras(&self.views, &simulated.chain(named).collect::<Vec<_>>())?;
-        let arm = match &self.follower {
-            None => ArmChoice::Simulated,
-            Some(port) => ArmChoice::Follower {
-                port: port.clone(),
-                calibration: calibration_file(self.calibration.as_deref(), self.id.as_deref())?,
-            },
-        };
+        let arm = self.arms.follower()?;
         Ok(RigOptions {
             policy: policy::request(&self.policy),
             device: self.device.device,
             // A simulation starts by itself; a real arm waits for the operator's command.
             takeoff: arm == ArmChoice::Simulated,
+            leader: self.arms.leader()?,
             arm,
-            arm_named: self.rig || self.follower.is_some(),
-            leader: None,
+            arm_named: self.arms.rig || self.arms.follower.is_some(),
             cameras: self.cameras.clone(),
             views: self.views.clone(),
             task: self.task.clone().unwrap_or_default(),
@@ -150,11 +194,29 @@ mod tests {
             .options()
             .unwrap();
         assert!(told.takeoff);
-        let follower = ArmChoice::Follower {
+        let follower = ArmChoice::Port {
             port: "/dev/ttyACM0".into(),
             calibration: "arm.json".into(),
         };
         assert_eq!(told.arm, follower);
+    }
+
+    #[test]
+    fn the_rig_has_a_leader_and_a_real_arm_follows_none_that_waves() {
+        let leader = |words: &str| window(words).arms.leader();
+        let simulated = Some(ArmChoice::Simulated);
+        assert_eq!(leader("smolpilot").unwrap(), simulated);
+        assert_eq!(leader("smolpilot --leader none").unwrap(), None);
+        let arm = "smolpilot --follower COM5";
+        assert_eq!(leader(arm).unwrap(), None);
+        let real = leader(&format!("{arm} --leader COM6 --leader-calibration l.json"));
+        let port = "COM6".to_owned();
+        let calibration = "l.json".into();
+        assert_eq!(real.unwrap(), Some(ArmChoice::Port { port, calibration }));
+        for (words, why) in [("simulated", "wave along"), ("COM5", "its own adapter")] {
+            let refused = leader(&format!("{arm} --leader {words}"));
+            assert!(refused.unwrap_err().to_string().contains(why), "{words}");
+        }
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub enum Command {
         view: String,
         camera: Option<String>,
     },
+    /// The operator has seen to what this joint complained of: its latched alarm is over. A gripper that is still overloaded
+    /// goes limp for a moment, which clears it.
+    ClearAlarm(Joint),
     /// The operator has read this fault; it goes away if its cause has.
     Acknowledge(u64),
     /// The operator wants the simulated scene as it was at the start.

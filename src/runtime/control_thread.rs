@@ -132,9 +132,8 @@ impl ControlThread {
         if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
             self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
         }
-        let (commanded, period) = (self.control.commanded(), self.control.period());
         let ordered = self.clock.now();
-        let settled = self.link.obey(outputs.arm, commanded, period, now);
+        let settled = self.link.obey(outputs.arm, self.control.period(), now);
         self.pacer
             .spent_on_bus(read + self.clock.now().saturating_sub(ordered));
         self.snapshot.set(self.control.settle(settled));

@@ -1,6 +1,7 @@
 //! How a person pushes the arm: velocities that hold for a moment only, so that a hand that lets go, a pad that falls or a
 //! window that hangs stops it.
 
+use std::ops::Add;
 use std::time::Duration;
 
 use glam::Vec3;
@@ -113,6 +114,22 @@ impl Drive {
                 linear: self.tip.linear + off.clamp_length_max(FASTEST_TIP * share),
                 pitch: slew(self.tip.pitch, asked.tip.pitch, FASTEST_TURN),
                 roll: slew(self.tip.roll, asked.tip.roll, FASTEST_TURN),
+            },
+        }
+    }
+}
+
+/// Two hands push at once.
+impl Add for Drive {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            joints: self.joints.zip(other.joints, |a, b| a + b),
+            tip: Twist {
+                linear: self.tip.linear + other.tip.linear,
+                pitch: self.tip.pitch + other.tip.pitch,
+                roll: self.tip.roll + other.tip.roll,
             },
         }
     }

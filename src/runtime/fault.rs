@@ -19,6 +19,14 @@ pub enum FaultKind {
     Workshop,
     /// The leader arm that a person drives by cannot be read; the follower holds.
     LeaderLost,
+    /// A servo protects itself from overload; stays until the operator clears it.
+    Overload,
+    /// A servo is too hot to be driven on.
+    Overheat,
+    /// The supply gives too few or too many volts.
+    Supply,
+    /// A part of the arm would come too close to the table or to the arm itself.
+    Clearance,
     /// A joint is far behind its goal.
     JointBlocked,
     /// A camera's newest frame is too old; policy paused.

@@ -199,7 +199,7 @@ impl Leader {
         let span = self
             .times
             .front()
-            .map_or(Duration::ZERO, |first| at - *first);
+            .map_or(Duration::ZERO, |first| at.saturating_sub(*first));
         self.reading.rate_hz = if span.is_zero() {
             0.0
         } else {
@@ -227,15 +227,13 @@ impl LeaderSeat {
         let slot = Latest::new();
         let is_virtual = matches!(clock, Clock::Virtual(_));
         let mut leader = Leader::new(clock.clone(), setup.connector, slot.clone());
-        let mut seat = Self {
-            name: setup.name,
-            slot,
-            inline: None,
-            _stop: None,
-        };
         if is_virtual {
-            seat.inline = Some((Box::new(leader), Duration::ZERO));
-            return Ok(seat);
+            return Ok(Self {
+                name: setup.name,
+                slot,
+                inline: Some((Box::new(leader), Duration::ZERO)),
+                _stop: None,
+            });
         }
         let (stop, stopped) = bounded::<()>(0);
         thread::Builder::new()
@@ -247,8 +245,12 @@ impl LeaderSeat {
                     next = leader.poll();
                 }
             })?;
-        seat._stop = Some(stop);
-        Ok(seat)
+        Ok(Self {
+            name: setup.name,
+            slot,
+            inline: None,
+            _stop: Some(stop),
+        })
     }
 
     /// The leader as it is known at `now`.

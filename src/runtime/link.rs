@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
-use crate::arm::{self, Arm, ErrorKind, TorqueStep};
-use crate::joint::JointVec;
+use crate::arm::{self, AlarmKind, Arm, ErrorKind, TorqueStep};
+use crate::joint::Joint;
 use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
 use crate::runtime::watchdog::Watchdog;
+use crate::runtime::{Health, JointHealth};
 
 /// Opens the port and does the full handshake. Called again, with pauses, after the arm was lost.
 pub type Connector = Box<dyn FnMut() -> Result<Arm, arm::Error> + Send>;
@@ -102,7 +103,7 @@ impl Link {
         }
         if self.waits && matches!(self.state, State::Connecting) {
             let answer = self.answers.recv();
-            self.take(answer.map_err(|_| TryRecvError::Disconnected), now);
+            self.take(answer.map_err(TryRecvError::from), now);
         }
         match &mut self.state {
             State::Absent => ArmInput::Absent,
@@ -115,22 +116,16 @@ impl Link {
         }
     }
 
-    /// Does what the core ordered; a goal is approached from `commanded` no further than the limits allow in `period`.
-    pub fn obey(
-        &mut self,
-        order: ArmOrder,
-        commanded: JointVec,
-        period: Duration,
-        now: Duration,
-    ) -> Settled {
+    /// Does what the core ordered; a goal is approached no further than the limits allow in `period`.
+    pub fn obey(&mut self, order: ArmOrder, period: Duration, now: Duration) -> Settled {
         let State::Up(arm) = &mut self.state else {
             return Settled::Nothing;
         };
         let settled = match order {
             ArmOrder::Nothing => return Settled::Nothing,
             ArmOrder::Send(goal) => {
-                let step = arm.limits().step(commanded, goal, period.as_secs_f32());
-                arm.send_action(step).map(Settled::Sent)
+                arm.set_period(period);
+                arm.send_action(goal).map(Settled::Sent)
             }
             ArmOrder::Freeze => arm.hold().map(|held| Settled::Frozen {
                 pose: held.pose,
@@ -145,6 +140,7 @@ impl Link {
                 arm.advance_torque().map(step)
             }
             ArmOrder::Advance => arm.advance_torque().map(step),
+            ArmOrder::ClearAlarm(joint) => arm.clear_alarm(joint).map(|()| Settled::Nothing),
             ArmOrder::Disconnect => {
                 self.lose(now);
                 return Settled::Nothing;
@@ -220,17 +216,64 @@ fn step(step: TorqueStep) -> Settled {
 
 fn state_of(arm: &mut Arm) -> ArmState {
     let measured = arm.read_state().map_err(|error| failure(&error));
-    let alarm = |alarm: &arm::Alarm| ArmAlarm {
-        what: alarm.to_string(),
-        remedy: alarm.kind.remedy().to_owned(),
-    };
     ArmState {
         measured,
         torque: arm.torque_enabled(),
         held_joints: arm.held_joints(),
         retries: arm.counters().retries,
-        alarms: arm.alarms().iter().map(alarm).collect(),
+        alarms: alarms_of(arm),
         limits: arm.limits().ranges(),
+        health: health_of(arm),
+    }
+}
+
+/// Complaints that the core makes nothing else of, and settings that could not be made because the servo had torque.
+fn alarms_of(arm: &Arm) -> Vec<ArmAlarm> {
+    let is_watched = |kind| {
+        matches!(
+            kind,
+            AlarmKind::Voltage | AlarmKind::Overload | AlarmKind::Overheated | AlarmKind::Hot
+        )
+    };
+    let alarms = arm.alarms().into_iter();
+    let alarms = alarms.filter(|alarm| !is_watched(alarm.kind));
+    let alarms = alarms.map(|alarm| ArmAlarm {
+        what: alarm.to_string(),
+        remedy: alarm.kind.remedy().to_owned(),
+    });
+    let unset = arm.unset().into_iter().map(|unset| ArmAlarm {
+        what: unset.to_string(),
+        remedy: "It had torque when it was met and was left alone. Support the arm, release torque, and enable it again"
+            .to_owned(),
+    });
+    alarms.chain(unset).collect()
+}
+
+fn health_of(arm: &Arm) -> Health {
+    let (telemetry, ages, errors) = (arm.telemetry(), arm.ages(), arm.errors());
+    let mut joints = Joint::ALL.map(|joint| {
+        let (seen, index) = (telemetry[joint.index()], joint.index());
+        JointHealth {
+            celsius: seen.celsius,
+            volts: seen.volts,
+            load_percent: seen.load_percent,
+            milliamperes: seen.milliamperes,
+            age: ages[index],
+            errors: errors[index],
+            ..JointHealth::default()
+        }
+    });
+    for alarm in arm.alarms() {
+        joints[alarm.motor.joint.index()].alarms.push(alarm.kind);
+    }
+    let counters = arm.counters();
+    Health {
+        joints,
+        grip: arm.grip(),
+        obstacle: arm.cuts().obstacle(),
+        cuts: counters.cuts,
+        rejected: counters.rejected,
+        unfit: None,
     }
 }
 

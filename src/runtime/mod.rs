@@ -13,6 +13,7 @@ mod estop;
 mod fault;
 mod fault_book;
 mod halt;
+mod health;
 mod history;
 mod knobs;
 mod latency;
@@ -41,6 +42,7 @@ pub use drive::{
 pub use estop::EStop;
 pub use fault::{Fault, FaultKind};
 pub use halt::{Halt, Halted};
+pub use health::{Health, JointHealth, Latched};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;

@@ -13,7 +13,7 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Knobs, LeaderView, Sources};
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -234,7 +234,7 @@ pub struct Snapshot {
     pub now: Duration,
     pub tick: Tick,
     pub mode: Mode,
-    /// Since when, on the runtime's clock.
+    /// Since when it drives, on the runtime's clock; a person who goes from teleoperation to jogging goes on driving.
     pub mode_since: Duration,
     /// Whom a person took over from; the next takeover gives back to them.
     pub interrupted: Option<Mode>,
@@ -261,6 +261,8 @@ pub struct Snapshot {
     pub parked: bool,
     /// The leader arm, if one was named.
     pub leader: Option<LeaderView>,
+    /// How the servos are.
+    pub health: Health,
     /// Measured control rate.
     pub rate_hz: f32,
     pub late_ticks: u64,

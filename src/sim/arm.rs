@@ -1,45 +1,63 @@
-//! The pretend SO-101 as the rest of the rig holds it: a port for the driver, true joint angles for the painter, and a
-//! hand to make things go wrong.
+//! The pretend SO-101 as the rest of the rig holds it: a port for the driver, true joint angles for the painter, a hand
+//! that moves it while it is limp, and ways to make things go wrong.
 
 use std::sync::{Arc, Mutex};
 
-use crate::arm::{Calibration, Port};
+use crate::arm::{Calibration, Port, Role};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::latest::Latest;
-use crate::sim::bus::{SimBus, WriteRecord};
+use crate::sim::build::{Build, Stage};
+use crate::sim::bus::{SimBus, Traffic, WriteRecord};
 use crate::sim::faults::Fault;
+use crate::sim::hand::Gesture;
+use crate::sim::script::{Plug, Script};
 use crate::sim::wire::{SimPort, lock};
-
-/// Where the arm stands at first: raised, folded a little, looking down at the table, jaws ajar.
-const START: JointVec = JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
 
 /// A simulated arm. Clones are handles to the same arm.
 #[derive(Clone, Debug)]
 pub struct SimArm {
     bus: Arc<Mutex<SimBus>>,
     clock: Clock,
-    calibration: Calibration,
-    start: JointVec,
+    build: Build,
     pose: Latest<JointVec>,
 }
 
 impl SimArm {
-    /// An arm in its usual start pose, limp, moving by `clock`.
+    /// A follower in its usual start pose, calibrated and limp, moving by `clock`.
     pub fn new(clock: Clock) -> Self {
-        Self::standing(clock, START)
+        Self::built(clock, Build::new(Role::Follower, Stage::Calibrated))
     }
 
-    /// An arm in another start pose, robot units.
+    /// A follower in another start pose, robot units.
     pub fn standing(clock: Clock, start: JointVec) -> Self {
-        let calibration = Calibration::simulated();
+        let usual = Build::new(Role::Follower, Stage::Calibrated);
+        Self::built(clock, Build { start, ..usual })
+    }
+
+    /// A calibrated leader, which a [`Gesture`] moves.
+    pub fn leader(clock: Clock) -> Self {
+        Self::built(clock, Build::new(Role::Leader, Stage::Calibrated))
+    }
+
+    /// An arm whose motors have their ids but were never calibrated.
+    pub fn uncalibrated(clock: Clock, role: Role) -> Self {
+        Self::built(clock, Build::new(role, Stage::Uncalibrated))
+    }
+
+    /// An arm out of the box: every motor has id 1, and none is in the chain before [`SimArm::plug`].
+    pub fn boxed(clock: Clock, role: Role) -> Self {
+        Self::built(clock, Build::new(role, Stage::Boxed))
+    }
+
+    /// Any arm.
+    pub fn built(clock: Clock, build: Build) -> Self {
         let pose = Latest::new();
-        let bus = SimBus::new(calibration, start, clock.now(), pose.clone());
+        let bus = SimBus::new(build, clock.now(), pose.clone());
         Self {
             bus: Arc::new(Mutex::new(bus)),
             clock,
-            calibration,
-            start,
+            build,
             pose,
         }
     }
@@ -49,20 +67,31 @@ impl SimArm {
         Box::new(SimPort::new(Arc::clone(&self.bus), self.clock.clone()))
     }
 
+    /// The servos' end of the wire, for whoever carries the bytes another way.
+    #[cfg(unix)]
+    pub(super) fn wire(&self) -> Arc<Mutex<SimBus>> {
+        Arc::clone(&self.bus)
+    }
+
     /// The clock by which the arm moves; the driver needs it too.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// What the servos were calibrated with.
+    /// Which arm it is, and how far its set-up had come at first.
+    pub fn build(&self) -> Build {
+        self.build
+    }
+
+    /// What a right calibration of this arm says; a calibrated one holds it in its servos.
     pub fn calibration(&self) -> Calibration {
-        self.calibration
+        self.build.calibration()
     }
 
     /// Where the joints truly are, robot units (degrees are URDF angles): finer than a servo can say, and not what a lying
     /// one says. Lock-free.
     pub fn pose(&self) -> JointVec {
-        self.pose.get().map_or(self.start, |pose| *pose)
+        self.pose.get().map_or(self.build.start, |pose| *pose)
     }
 
     /// The slot behind [`SimArm::pose`].
@@ -77,26 +106,48 @@ impl SimArm {
 
     /// Makes something go wrong.
     pub fn inject(&self, fault: Fault) {
-        let mut bus = lock(&self.bus);
-        bus.advance(self.clock.now());
-        bus.inject(fault);
+        self.touched(|bus, _| bus.inject(fault));
     }
 
-    /// Ends all faults that last.
+    /// Ends all faults that last, random ones too. A script goes on.
     pub fn heal(&self) {
-        lock(&self.bus).heal();
+        self.touched(|bus, _| bus.heal());
     }
 
-    /// The arm as it was at first: start pose, just powered up and limp, no faults, empty log. A driver that had armed it
-    /// notices that torque is gone.
+    /// Plays a script from now on, beside any other that has not come to its end. Its random faults depend on nothing but
+    /// their seed and the number of the transaction, so that on a virtual clock a run can be repeated exactly.
+    pub fn script(&self, script: Script) {
+        self.touched(|bus, now| bus.play(script, now));
+    }
+
+    /// Drops what scripts still have in store; faults that are in force last on.
+    pub fn end_scripts(&self) {
+        self.touched(|bus, _| bus.end_scripts());
+    }
+
+    /// Moves limp joints from now on as a person's hand does; joints with torque do not give way.
+    pub fn hand(&self, gesture: Gesture) {
+        self.touched(|bus, now| bus.hand(gesture, now));
+    }
+
+    /// Plugs motors into the chain or pulls them out.
+    pub fn plug(&self, plug: Plug) {
+        self.touched(|bus, _| bus.plug(plug));
+    }
+
+    /// Changes something at this moment.
+    fn touched(&self, change: impl FnOnce(&mut SimBus, std::time::Duration)) {
+        let mut bus = lock(&self.bus);
+        let now = self.clock.now();
+        bus.advance(now);
+        change(&mut bus, now);
+    }
+
+    /// The arm as it was at first: start pose, just powered up and limp, no faults, no script, no hand, empty log. A driver
+    /// that had armed it notices that torque is gone.
     pub fn reset(&self) {
         let mut bus = lock(&self.bus);
-        *bus = SimBus::new(
-            self.calibration,
-            self.start,
-            self.clock.now(),
-            self.pose.clone(),
-        );
+        *bus = SimBus::new(self.build, self.clock.now(), self.pose.clone());
     }
 
     /// The latest writes that the servos obeyed, oldest first.
@@ -104,8 +155,18 @@ impl SimArm {
         lock(&self.bus).log()
     }
 
+    /// What has passed over the wire so far.
+    pub fn traffic(&self) -> Traffic {
+        lock(&self.bus).traffic()
+    }
+
     /// Whether a joint's motor is driven.
     pub fn torque(&self, joint: Joint) -> bool {
         lock(&self.bus).servo(joint).torque()
+    }
+
+    /// The bus id of a joint's motor.
+    pub fn id(&self, joint: Joint) -> u8 {
+        lock(&self.bus).servo(joint).id()
     }
 }

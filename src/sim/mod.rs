@@ -1,9 +1,13 @@
 //! The pretend rig: servos that speak packets, cameras that draw the scene, and the table before them.
 
 mod arm;
+mod build;
 mod bus;
 mod camera;
 mod faults;
+mod hand;
+mod pty;
+mod script;
 mod servo;
 mod table;
 #[cfg(test)]
@@ -11,7 +15,11 @@ mod tests;
 mod wire;
 
 pub use arm::SimArm;
-pub use bus::WriteRecord;
+pub use build::{Build, Stage};
+pub use bus::{Traffic, WriteRecord};
 pub use camera::{CameraSettings, SimCameras, front_view, wrist_view};
-pub use faults::{Distortion, Fault, UnknownFault};
+pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
+pub use hand::Gesture;
+pub use pty::{Pty, PtyError};
+pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};

@@ -3,64 +3,118 @@
 //! Where documents disagree about the real servo, the pretend one does what is worst for a careless driver: torque that
 //! comes on runs to a stale goal, writing a goal switches torque on, and a locked EEPROM drops writes without a word.
 
+mod factory;
 mod motor;
+mod protection;
+mod settings;
 
-use crate::arm::register::{Area, Encoded, RAM_START, Register};
-use crate::arm::{COUNTS_PER_TURN, MotorCalibration};
+use crate::arm::register::{Encoded, RAM_START, Register};
+use crate::arm::{COUNTS_PER_TURN, MAX_HOMING_OFFSET, MotorCalibration};
+use crate::sim::hand::Pull;
+use settings::Settings;
+
+pub use factory::Variant;
 
 /// Counts of a turn.
 const TURN: f64 = COUNTS_PER_TURN as f64;
-/// Status bit of an overload.
-const OVERLOAD_ALARM: u8 = 0x20;
-
-/// `TorqueEnable` value that makes the servo take its present position for the middle.
+/// What a servo takes its present position for when it is told to re-zero.
+const MIDDLE: f64 = 2048.0;
+/// `TorqueEnable` value that makes the servo do so.
 const REZERO: u8 = 128;
+/// From the order to restart until it hears again, seconds.
+const BOOT_S: f64 = 0.8;
+/// Bits a second for each value of the baud register. Feetech's table; LeRobot's differs in the last three.
+const BAUD_RATES: [u32; 8] = [
+    1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400,
+];
+/// Firmware that knows how to calibrate its position by instruction.
+const CALIBRATES_SINCE: (i32, i32) = (3, 10);
+/// Where the flag of a kept write is.
+const PENDING_FLAG: u8 = 64;
+const RETURN_DELAY: u8 = 7;
+/// The highest id that a servo takes.
+const MAX_ID: u8 = 253;
 
 /// One servo on the simulated bus.
 #[derive(Clone, Debug)]
 pub struct SimServo {
     registers: [u8; 256],
+    settings: Settings,
+    variant: Variant,
     /// Where the horn is, counts of the encoder, running on beyond a turn.
     encoder: f64,
+    /// Whole turns of the encoder that it does not know of: it only counts those since it has power.
+    turns: f64,
     /// Counts a second.
     velocity: f64,
+    /// Duty cycle, permille, signed.
+    load: f64,
+    resting: bool,
     celsius: f64,
     /// Volts that reach this servo.
     volts: f64,
-    /// Seconds above the overload threshold.
+    /// Seconds above the thresholds of overload and current, and the alarms that came of it.
     overload_s: f64,
+    overcurrent_s: f64,
+    latched: u8,
+    /// Seconds until it hears again.
+    boot_s: f64,
+    plugged: bool,
     /// A write that waits for `Action`.
     pending: Option<(u8, Vec<u8>)>,
-    /// Faults: status bits that are always reported, a blocked horn, a push when torque comes on (counts).
+    /// Mechanical ends, counts of the encoder.
+    stops: Option<[f64; 2]>,
+    /// Where a hand takes the horn while it is limp.
+    pub(super) pull: Option<Pull>,
+    /// Faults: status bits that are always reported, a blocked horn, a push when torque comes on (counts), something in
+    /// the way (the ends that it leaves, counts of the encoder).
     pub forced_alarms: u8,
     pub stuck: bool,
     pub kick: f64,
+    pub object: Option<[f64; 2]>,
 }
 
 impl SimServo {
-    /// A servo as the factory and a calibration leave it, standing at `position` counts (after homing), powered up.
-    pub fn new(calibration: MotorCalibration, position: f64) -> Self {
+    /// A servo out of the box, powered up, its horn at `encoder` and free to turn between `stops`, counts of the encoder.
+    pub fn new(variant: Variant, encoder: f64, stops: Option<[f64; 2]>) -> Self {
+        let registers = factory::registers(variant);
         let mut servo = Self {
-            registers: [0; 256],
-            encoder: position + f64::from(calibration.homing_offset),
+            settings: Settings::of(&registers),
+            registers,
+            variant,
+            encoder,
+            turns: 0.0,
             velocity: 0.0,
+            load: 0.0,
+            resting: false,
             celsius: motor::IDLE_CELSIUS,
-            volts: 12.0,
+            volts: variant.supply_volts(),
             overload_s: 0.0,
+            overcurrent_s: 0.0,
+            latched: 0,
+            boot_s: 0.0,
+            plugged: true,
             pending: None,
+            stops,
+            pull: None,
             forced_alarms: 0,
             stuck: false,
             kick: 0.0,
+            object: None,
         };
-        for (register, value) in FACTORY {
-            servo.set(register, value);
-        }
-        servo.set(Register::Id, i32::from(calibration.id));
-        servo.set(Register::HomingOffset, calibration.homing_offset);
-        servo.set(Register::MinPositionLimit, calibration.range_min);
-        servo.set(Register::MaxPositionLimit, calibration.range_max);
         servo.power_up();
         servo
+    }
+
+    /// The servo with what LeRobot's set-up and a calibration leave in it.
+    #[must_use]
+    pub fn calibrated(mut self, calibration: MotorCalibration) -> Self {
+        self.set(Register::Id, i32::from(calibration.id));
+        self.set(Register::HomingOffset, calibration.homing_offset);
+        self.set(Register::MinPositionLimit, calibration.range_min);
+        self.set(Register::MaxPositionLimit, calibration.range_max);
+        self.poke(RETURN_DELAY, 0);
+        self
     }
 
     /// Bus id.
@@ -68,9 +122,11 @@ impl SimServo {
         self.registers[usize::from(Register::Id.address())]
     }
 
-    /// Whether the servo hears a 1 Mbaud line at all.
-    pub fn hears(&self) -> bool {
-        self.get(Register::BaudRate) == 0
+    /// Whether the servo hears a line of this rate at all.
+    pub fn hears(&self, baud_rate: u32) -> bool {
+        let rate = usize::try_from(self.get(Register::BaudRate)).ok();
+        let rate = rate.and_then(|index| BAUD_RATES.get(index));
+        self.plugged && self.boot_s <= 0.0 && rate == Some(&baud_rate)
     }
 
     /// Whether plain writes are acknowledged.
@@ -78,7 +134,25 @@ impl SimServo {
         self.get(Register::ResponseStatusLevel) != 0
     }
 
-    /// The value of a register.
+    /// How much longer than it must it waits before it answers, microseconds.
+    pub fn return_delay_us(&self) -> u64 {
+        2 * u64::from(self.registers[usize::from(RETURN_DELAY)])
+    }
+
+    /// Plugs the servo into the chain, or pulls it out. It starts as after any power-up.
+    pub fn plug(&mut self, plugged: bool) {
+        if plugged != self.plugged {
+            self.plugged = plugged;
+            self.power_up();
+        }
+    }
+
+    /// Whether it is part of the chain.
+    pub fn is_plugged(&self) -> bool {
+        self.plugged
+    }
+
+    /// The value of a register; what is measured is as old as the last [`SimServo::report`].
     pub fn get(&self, register: Register) -> i32 {
         register.decode(&self.registers[usize::from(register.address())..])
     }
@@ -87,12 +161,20 @@ impl SimServo {
     pub fn set(&mut self, register: Register, value: i32) {
         if let Ok(encoded) = register.encode(value) {
             self.put(register, encoded);
+            self.look();
         }
     }
 
     /// Sets one byte whatever its protection.
     pub fn poke(&mut self, address: u8, value: u8) {
         self.registers[usize::from(address)] = value;
+        self.look();
+    }
+
+    /// Takes note of what the registers say now.
+    fn look(&mut self) {
+        self.settings = Settings::of(&self.registers);
+        self.resting = false;
     }
 
     fn put(&mut self, register: Register, encoded: Encoded) {
@@ -103,21 +185,23 @@ impl SimServo {
 
     /// RAM as after power-up: torque off, goal 0, torque limit from the EEPROM. The horn stays where it is.
     pub fn power_up(&mut self) {
-        self.registers[usize::from(RAM_START)..].fill(0);
+        for address in RAM_START..=u8::MAX {
+            if !factory::survives_power_off(address) {
+                self.registers[usize::from(address)] = 0;
+            }
+        }
         self.set(Register::TorqueLimit, self.get(Register::MaxTorqueLimit));
         self.velocity = 0.0;
-        self.overload_s = 0.0;
+        self.load = 0.0;
+        self.forgive();
         self.pending = None;
+        self.forget_turns();
         self.report();
     }
 
-    /// The ERR byte of every answer.
-    pub fn alarms(&self) -> u8 {
-        self.get(Register::Status) as u8 | self.forced_alarms
-    }
-
     /// The bytes of a read. Beyond the table there are zeros.
-    pub fn read(&self, address: u8, length: u8) -> Vec<u8> {
+    pub fn read(&mut self, address: u8, length: u8) -> Vec<u8> {
+        self.report();
         let start = usize::from(address);
         (start..start + usize::from(length))
             .map(|index| self.registers.get(index).copied().unwrap_or(0))
@@ -127,29 +211,28 @@ impl SimServo {
     /// Obeys a write as far as protection allows: never what is measured, never the EEPROM while it is locked.
     pub fn write(&mut self, address: u8, bytes: &[u8]) {
         let locked = self.get(Register::Lock) != 0;
-        let present = Register::PresentPosition.address();
         let torque_before = self.torque();
         for (offset, byte) in bytes.iter().enumerate() {
             let at = address.wrapping_add(offset as u8);
-            let fixed = at < Register::Id.address() || at >= present;
-            let protected = at < RAM_START && locked;
-            if !fixed && !protected {
+            let fixed = at < Register::Id.address()
+                || (Register::PresentPosition.address()..factory::FACTORY_FIRST).contains(&at)
+                || at > factory::FACTORY_LAST;
+            let protected = factory::survives_power_off(at) && locked;
+            let impossible = at == Register::Id.address() && *byte > MAX_ID;
+            if !fixed && !protected && !impossible {
                 self.registers[usize::from(at)] = *byte;
             }
         }
+        self.look();
         let covers = |register: Register| {
             (0..register.width()).any(|offset| {
                 let at = usize::from(register.address() + offset);
                 (usize::from(address)..usize::from(address) + bytes.len()).contains(&at)
             })
         };
-        debug_assert_eq!(
-            Register::GoalPosition.area(),
-            Area::Ram,
-            "goals are not protected"
-        );
         if covers(Register::TorqueEnable) && self.get(Register::TorqueEnable) == i32::from(REZERO) {
-            self.rezero(torque_before);
+            self.take_for(MIDDLE);
+            self.set(Register::TorqueEnable, i32::from(torque_before));
         }
         if covers(Register::GoalPosition) {
             self.set(Register::TorqueEnable, 1);
@@ -160,35 +243,78 @@ impl SimServo {
     /// Keeps a write for [`SimServo::act`].
     pub fn write_later(&mut self, address: u8, bytes: &[u8]) {
         self.pending = Some((address, bytes.to_vec()));
+        self.registers[usize::from(PENDING_FLAG)] = 1;
     }
 
     /// Does what was kept.
     pub fn act(&mut self) {
+        self.registers[usize::from(PENDING_FLAG)] = 0;
         if let Some((address, bytes)) = self.pending.take() {
             self.write(address, &bytes);
         }
     }
 
+    /// Restarts: limp at once, deaf for a while.
+    pub fn reboot(&mut self) {
+        self.power_up();
+        self.boot_s = BOOT_S;
+    }
+
+    /// The EEPROM as the factory left it, but for the id. Its calibration is gone.
+    pub fn restore_factory(&mut self) {
+        let id = self.id();
+        let factory = factory::registers(self.variant);
+        for (address, value) in (0..).zip(factory) {
+            if factory::survives_power_off(address) {
+                self.registers[usize::from(address)] = value;
+            }
+        }
+        self.set(Register::Id, i32::from(id));
+    }
+
+    /// Forgets how many turns it has made.
+    pub fn forget_turns(&mut self) {
+        self.turns = (self.encoder / TURN).floor();
+    }
+
+    /// Takes the position that it is at for `counts`, the middle where none are given. Old firmware does not know how.
+    pub fn calibrate_position(&mut self, params: &[u8]) -> bool {
+        let firmware = [
+            Register::FirmwareMajorVersion,
+            Register::FirmwareMinorVersion,
+        ];
+        let [major, minor] = firmware.map(|register| self.get(register));
+        if (major, minor) < CALIBRATES_SINCE {
+            return false;
+        }
+        match params {
+            [low, high] => self.take_for(f64::from(u16::from_le_bytes([*low, *high]) % 4096)),
+            _ => self.take_for(MIDDLE),
+        }
+        true
+    }
+
     /// Whether the motor is driven.
     pub fn torque(&self) -> bool {
-        self.get(Register::TorqueEnable) == 1
+        self.settings.torque
     }
 
-    fn rezero(&mut self, torque: bool) {
-        let offset = crate::arm::half_turn_homing_offset(self.encoder.round() as i32, 0);
-        self.set(Register::HomingOffset, offset);
-        self.set(Register::TorqueEnable, i32::from(torque));
+    /// Chooses the homing offset by which this position reads `counts`.
+    fn take_for(&mut self, counts: f64) {
+        let half = TURN / 2.0;
+        let offset = (self.encoder - counts + half).rem_euclid(TURN) - half;
+        let most = f64::from(MAX_HOMING_OFFSET);
+        self.set(
+            Register::HomingOffset,
+            offset.round().clamp(-most, most) as i32,
+        );
     }
 
-    /// Switching torque clears an overload; switching it on delivers the scripted push.
+    /// Switching torque clears what has tripped; switching it on delivers the scripted push.
     fn torque_changed(&mut self, before: bool) {
         let now = self.torque();
         if now != before {
-            self.overload_s = 0.0;
-            self.set(
-                Register::Status,
-                self.get(Register::Status) & !i32::from(OVERLOAD_ALARM),
-            );
+            self.forgive();
             if now {
                 self.encoder += std::mem::take(&mut self.kick);
             }
@@ -200,41 +326,31 @@ impl SimServo {
         self.encoder
     }
 
-    /// Puts the horn somewhere at once, counts of the encoder.
+    /// Puts the horn somewhere at once, counts of the encoder, whatever is in the way.
     pub fn place(&mut self, encoder: f64) {
         self.encoder = encoder;
         self.velocity = 0.0;
+        self.resting = false;
         self.report();
+    }
+
+    /// The encoder counts at which this servo reads `counts`, in the turn that the joint can be in.
+    pub fn encoder_at(&self, counts: f64) -> f64 {
+        let encoder = counts + self.settings.offset;
+        match self.stops {
+            Some([low, high]) if !self.settings.multi_turn => {
+                let middle = f64::midpoint(low, high);
+                middle + (encoder - middle + TURN / 2.0).rem_euclid(TURN) - TURN / 2.0
+            }
+            _ => encoder,
+        }
     }
 
     /// Position as the servo counts it, after homing; wrapped into a turn unless Phase says otherwise.
     pub fn position(&self) -> f64 {
-        let position = self.encoder - f64::from(self.get(Register::HomingOffset));
-        if self.get(Register::Phase) & 0x10 == 0 {
-            position.rem_euclid(TURN)
-        } else {
-            position
-        }
+        self.settings.position(self.encoder, self.turns)
     }
 }
-
-/// EEPROM of a 12 V STS3215 with the settings that LeRobot makes.
-const FACTORY: [(Register, i32); 14] = [
-    (Register::FirmwareMajorVersion, 3),
-    (Register::FirmwareMinorVersion, 10),
-    (Register::ModelNumber, 777),
-    (Register::ResponseStatusLevel, 1),
-    (Register::MaxTemperatureLimit, 70),
-    (Register::MaxVoltageLimit, 140),
-    (Register::MinVoltageLimit, 40),
-    (Register::MaxTorqueLimit, 1000),
-    (Register::Phase, 12),
-    (Register::UnloadingCondition, 44),
-    (Register::OperatingMode, 0),
-    (Register::ProtectiveTorque, 20),
-    (Register::ProtectionTime, 200),
-    (Register::OverloadTorque, 80),
-];
 
 #[cfg(test)]
 mod tests {
@@ -243,19 +359,45 @@ mod tests {
     use crate::joint::Joint;
 
     fn servo() -> SimServo {
-        SimServo::new(Calibration::simulated().motor(Joint::ShoulderPan), 2000.0)
+        let motor = Calibration::simulated().motor(Joint::ShoulderPan);
+        let encoder = 2000.0 + f64::from(motor.homing_offset);
+        SimServo::new(Variant::Volts12, encoder, None).calibrated(motor)
+    }
+
+    fn present(servo: &mut SimServo) -> i32 {
+        servo.report();
+        servo.get(Register::PresentPosition)
+    }
+
+    #[test]
+    fn a_servo_out_of_the_box_is_number_one_and_not_calibrated() {
+        let mut servo = SimServo::new(Variant::Volts7, 3000.0, None);
+        assert_eq!((servo.id(), present(&mut servo)), (1, 3000));
+        assert_eq!(servo.read(9, 4), [0, 0, 0xFF, 0x0F]);
+        assert_eq!(servo.read(3, 2), [9, 3]);
+        assert_eq!(servo.read(14, 2), [80, 40]);
+        assert_eq!(servo.read(28, 2), [0xF4, 1]);
+        assert_eq!(servo.get(Register::TorqueLimit), 1000);
+        assert_eq!(servo.return_delay_us(), 500);
     }
 
     #[test]
     fn a_locked_eeprom_and_measured_values_ignore_writes() {
         let mut servo = servo();
         servo.write(55, &[1]);
-        servo.write(9, &[7, 0]);
-        servo.write(56, &[7, 0]);
+        for (address, bytes) in [(9, [7, 0]), (56, [7, 0]), (85, [254, 1])] {
+            servo.write(address, &bytes);
+        }
         assert_eq!(servo.get(Register::MinPositionLimit), 796);
-        assert_eq!(servo.get(Register::PresentPosition), 2000);
+        assert_eq!(present(&mut servo), 2000);
+        assert_eq!(servo.read(85, 1), [0]);
         servo.write(55, &[0]);
         servo.write(9, &[7, 0]);
+        servo.write(85, &[254]);
+        servo.write(5, &[254]);
+        assert_eq!((servo.get(Register::MinPositionLimit), servo.id()), (7, 1));
+        servo.power_up();
+        assert_eq!(servo.read(85, 1), [254], "kept without power");
         assert_eq!(servo.get(Register::MinPositionLimit), 7);
     }
 
@@ -263,27 +405,76 @@ mod tests {
     fn positions_wrap_at_a_turn_unless_multi_turn_is_set() {
         let mut servo = servo();
         servo.place(-710.0 + 4161.0);
-        assert_eq!(servo.get(Register::PresentPosition), 65);
+        assert_eq!(present(&mut servo), 65);
         servo.poke(18, 0x1C);
-        servo.place(-710.0 + 4161.0);
-        assert_eq!(servo.get(Register::PresentPosition), 4161);
+        servo.turns = 0.0;
+        assert_eq!(present(&mut servo), 4161);
+        servo.place(4096.0 + 100.0);
+        servo.forget_turns();
+        assert_eq!(present(&mut servo), 100 + 710);
     }
 
     #[test]
     fn rezeroing_makes_the_pose_the_middle_and_power_up_forgets_ram() {
         let mut servo = servo();
         servo.write(40, &[REZERO]);
-        assert_eq!(
-            servo.get(Register::PresentPosition),
-            2000,
-            "reported at the next step"
-        );
-        servo.advance(0.001, 12.0);
-        assert!((2046..=2048).contains(&servo.get(Register::PresentPosition)));
+        assert_eq!(present(&mut servo), 2048);
+        assert!(!servo.torque());
         servo.write(42, &2500_u16.to_le_bytes());
         servo.power_up();
         assert_eq!(servo.get(Register::GoalPosition), 0);
         assert_eq!(servo.get(Register::TorqueLimit), 1000);
         assert!(!servo.torque());
+    }
+
+    #[test]
+    fn a_position_is_calibrated_by_instruction_from_firmware_3_10_on() {
+        let mut servo = servo();
+        assert!(servo.calibrate_position(&[]));
+        assert_eq!(present(&mut servo), 2048);
+        assert!(servo.calibrate_position(&1000_u16.to_le_bytes()));
+        assert_eq!(present(&mut servo), 1000);
+        servo.poke(1, 9);
+        assert!(!servo.calibrate_position(&[]));
+        assert_eq!(present(&mut servo), 1000);
+    }
+
+    #[test]
+    fn factory_settings_come_back_all_but_the_id() {
+        let mut servo = servo();
+        servo.set(Register::Id, 4);
+        servo.write(42, &2100_u16.to_le_bytes());
+        servo.restore_factory();
+        assert_eq!(servo.id(), 4);
+        assert_eq!(servo.get(Register::HomingOffset), 0);
+        assert_eq!(servo.get(Register::MaxPositionLimit), 4095);
+        assert!(servo.torque(), "RAM is left alone");
+    }
+
+    #[test]
+    fn a_servo_is_deaf_while_it_starts_unplugged_or_at_another_rate() {
+        let mut servo = servo();
+        assert!(servo.hears(1_000_000) && !servo.hears(115_200));
+        servo.write(6, &[4]);
+        assert!(!servo.hears(1_000_000) && servo.hears(115_200));
+        servo.write(6, &[99]);
+        assert!(!servo.hears(115_200));
+        servo.write(6, &[0]);
+        servo.write(42, &2100_u16.to_le_bytes());
+        servo.reboot();
+        assert!(!servo.hears(1_000_000) && !servo.torque());
+        servo.advance(0.9, 12.0);
+        assert!(servo.hears(1_000_000));
+        servo.plug(false);
+        assert!(!servo.hears(1_000_000) && !servo.is_plugged());
+    }
+
+    #[test]
+    fn a_kept_write_is_obeyed_on_the_signal() {
+        let mut servo = servo();
+        servo.write_later(42, &2100_u16.to_le_bytes());
+        assert_eq!((servo.torque(), servo.read(64, 1)), (false, vec![1]));
+        servo.act();
+        assert_eq!((servo.torque(), servo.read(64, 1)), (true, vec![0]));
     }
 }

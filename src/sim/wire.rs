@@ -9,6 +9,7 @@ use serialport::{
     ClearBuffer, DataBits, Error, ErrorKind, FlowControl, Parity, Result, SerialPort, StopBits,
 };
 
+use crate::arm::BAUD_RATE;
 use crate::clock::Clock;
 use crate::sim::bus::SimBus;
 
@@ -33,7 +34,7 @@ impl SimPort {
             bus,
             clock,
             timeout: Duration::from_millis(20),
-            baud_rate: 1_000_000,
+            baud_rate: BAUD_RATE,
         }
     }
 
@@ -69,7 +70,7 @@ impl io::Read for SimPort {
             if now >= deadline {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let wake = bus.next_arrival().map_or(deadline, |at| at.min(deadline));
+            let wake = bus.next_burst().map_or(deadline, |at| at.min(deadline));
             drop(bus);
             self.clock.sleep_until(wake);
         }
@@ -119,6 +120,7 @@ impl SerialPort for SimPort {
 
     fn set_baud_rate(&mut self, baud_rate: u32) -> Result<()> {
         self.baud_rate = baud_rate;
+        lock(&self.bus).set_baud_rate(baud_rate);
         Ok(())
     }
 
@@ -218,19 +220,15 @@ mod tests {
     use std::io::{Read as _, Write as _};
 
     use super::*;
-    use crate::arm::Calibration;
+    use crate::arm::Role;
     use crate::arm::packet::{Instruction, instruction_frame, status_frame};
-    use crate::joint::JointVec;
     use crate::latest::Latest;
+    use crate::sim::build::{Build, Stage};
     use crate::sim::faults::Fault;
 
     fn port(clock: &Clock) -> SimPort {
-        let bus = SimBus::new(
-            Calibration::simulated(),
-            JointVec::default(),
-            clock.now(),
-            Latest::new(),
-        );
+        let build = Build::new(Role::Follower, Stage::Calibrated);
+        let bus = SimBus::new(build, clock.now(), Latest::new());
         SimPort::new(Arc::new(Mutex::new(bus)), clock.clone())
     }
 

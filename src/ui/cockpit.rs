@@ -5,12 +5,14 @@ use egui::{CentralPanel, Frame, Margin, Panel, ScrollArea, Stroke, Ui, UiBuilder
 use crate::runtime::{Command, Mode, Snapshot};
 use crate::ui::camera_panel::camera_ui;
 use crate::ui::draft::{Draft, Page};
+use crate::ui::hand;
 use crate::ui::help_page::help_ui;
 use crate::ui::jog_panel::jog_ui;
 use crate::ui::joint_panel::joint_ui;
 use crate::ui::keys::keys_ui;
 use crate::ui::knob_panel::knob_ui;
 use crate::ui::latency_panel::{self, latency_ui};
+use crate::ui::leader_panel::leader_ui;
 use crate::ui::log_page::log_ui;
 use crate::ui::notice_panel::notice_ui;
 use crate::ui::policy_panel::policy_ui;
@@ -44,6 +46,7 @@ pub fn cockpit_ui(
     draft.scene.subject = None;
     let ctx = ui.ctx().clone();
     keys_ui(&ctx, snapshot, draft, commands);
+    hand::held_keys(&ctx, snapshot, draft);
     let ground = top_bar::ground(ui, snapshot);
     Panel::top("top bar")
         .exact_size(top_bar::HEIGHT)
@@ -55,8 +58,10 @@ pub fn cockpit_ui(
         .show(ui, |ui| status_bar_ui(ui, snapshot, draft, commands));
     if draft.page == Page::Cockpit {
         panels_ui(ui, snapshot, draft, commands);
+        hand::say(now, snapshot, draft, commands);
         return;
     }
+    hand::say(now, snapshot, draft, commands);
     CentralPanel::no_frame()
         .frame(frame(ui, Margin::symmetric(24, 16)))
         .show(ui, |ui| match draft.page {
@@ -150,9 +155,12 @@ fn right_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut 
             .id_salt("knobs")
             .auto_shrink(false)
             .show(ui, |ui| {
-                if snapshot.mode == Mode::Jog && snapshot.stopped.is_none() {
-                    jog_ui(ui, snapshot, draft, commands);
-                    return;
+                match snapshot.mode {
+                    Mode::Jog if snapshot.stopped.is_none() => {
+                        return jog_ui(ui, snapshot, draft, commands);
+                    }
+                    Mode::Teleop => return leader_ui(ui, snapshot, draft, commands),
+                    _ => {}
                 }
                 policy_ui(ui, snapshot, draft, commands);
                 ui.add_space(6.0);

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::joint::JointVec;
 use crate::runtime::{Knobs, PolicyStatus, Snapshot};
+use crate::ui::hand::HandDraft;
+use crate::ui::inputs::Inputs;
 use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
@@ -64,6 +66,10 @@ pub struct Draft {
     pub asks_to_release: bool,
     /// A jog goal under the pointer, until the snapshot shows it.
     pub jog: Option<JogDraft>,
+    /// What is held down that drives the arm.
+    pub hand: HandDraft,
+    /// The gamepad and the global keys, as the program that holds them says.
+    pub inputs: Inputs,
     /// Seconds from now under the pointer in one of the plots; drawn in all of them.
     pub plot_hover: Hover,
     pub log: VecDeque<LogLine>,

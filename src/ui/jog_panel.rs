@@ -1,13 +1,16 @@
-//! Driving by hand: one slider and two buttons a joint, bounded by the limits that the commands respect.
+//! Driving by hand: one slider and two buttons a joint, or the gripper's tip; bounded by the limits that commands respect.
 
-use egui::{Align, Button, DragValue, Layout, Slider, Ui, Vec2};
+use egui::{Align, Button, DragValue, Layout, Response, Slider, Ui, Vec2};
 
 use crate::joint::{Joint, JointVec};
-use crate::runtime::{Command, Snapshot};
+use crate::runtime::{Command, Drive, Snapshot};
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::{Draft, JogDraft};
 use crate::ui::knob_slider::rail_style;
+use crate::ui::leader_panel::give_back_ui;
+use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
+use crate::ui::tip_panel::{pace_ui, tip_ui};
 use crate::ui::words;
 
 /// One press of a button, robot units.
@@ -16,23 +19,23 @@ const STEP: f32 = 2.0;
 const MEASURED_WIDTH: f32 = 64.0;
 /// A goal that was sent is shown for so long before the snapshot's pose is, seconds; limits may take this to get there.
 const SHOWN_SECONDS: f64 = 1.5;
+/// A button that is held for so long drives until it is let go of, seconds; a shorter press is one step.
+const HELD_SECONDS: f64 = 0.25;
 
 /// Draws the panel in the right column while a person drives.
 pub fn jog_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let now = ui.input(|input| input.time);
-    heading_ui(ui, "JOG", |ui| {
-        if ui
-            .small_button("Give back")
-            .on_hover_text("Hold the pose. Key H.")
-            .clicked()
-        {
-            commands.push(Command::SetMode(crate::runtime::Mode::Hold));
-        }
-    });
-    weak_ui(ui, "The limits of the arm bound each goal and its speed.");
+    heading_ui(ui, "JOG", |ui| give_back_ui(ui, snapshot, commands));
+    tabs_ui(ui, draft);
+    pace_ui(ui, draft);
+    if draft.hand.shows_tip {
+        tip_ui(ui, snapshot, draft, commands);
+        return;
+    }
+    weak_ui(ui, "The arm's limits bound each goal and its speed.");
     let mut goal = shown_goal(snapshot, draft, now);
     for joint in Joint::ALL {
-        let wanted = joint_row_ui(ui, snapshot, joint, goal[joint]);
+        let wanted = joint_row_ui(ui, snapshot, draft, joint, goal[joint]);
         if let Some(wanted) = wanted {
             goal[joint] = wanted;
             commands.push(Command::JogTo(joint, wanted));
@@ -52,7 +55,32 @@ fn shown_goal(snapshot: &Snapshot, draft: &mut Draft, now: f64) -> JointVec {
     }
 }
 
-fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Option<f32> {
+fn tabs_ui(ui: &mut Ui, draft: &mut Draft) {
+    let tokens = theme::tokens(ui);
+    let is_tip = draft.hand.shows_tip;
+    let tabs = [
+        Segment::plain(tokens, "JOINTS", !is_tip, "Joint by joint."),
+        Segment::plain(
+            tokens,
+            "TIP",
+            is_tip,
+            "The gripper's tip, in straight lines.",
+        ),
+    ];
+    let size = Vec2::new(ui.available_width(), 26.0);
+    if let Some(i) = segmented_ui(ui, &tabs, size, &theme::font(theme::BODY)) {
+        draft.hand.shows_tip = i == 1;
+    }
+    ui.add_space(2.0);
+}
+
+fn joint_row_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    draft: &mut Draft,
+    joint: Joint,
+    goal: f32,
+) -> Option<f32> {
     let tokens = theme::tokens(ui);
     let Some([low, high]) = limits(snapshot, joint) else {
         weak_ui(ui, format!("{}: limits not known yet", words::joint(joint)));
@@ -99,15 +127,26 @@ fn joint_row_ui(ui: &mut Ui, snapshot: &Snapshot, joint: Joint, goal: f32) -> Op
         let more = ui
             .add_enabled(value < high, button("+"))
             .accessible_name(format!("{} more", words::joint(joint)));
-        if less.clicked() {
-            value = (before - STEP).max(low);
-        }
-        if more.clicked() {
-            value = (before + STEP).min(high);
+        for (button, sign) in [(less, -1.0), (more, 1.0)] {
+            if is_held(ui, &button) {
+                let speed = sign * draft.hand.joint_speed();
+                draft.hand.push(Drive::of_joint(joint, speed));
+            } else if button.clicked() && !draft.hand.is_driving() {
+                value = (before + sign * STEP).clamp(low, high);
+            }
         }
     });
     ui.add_space(2.0);
     (value != before).then_some(value)
+}
+
+/// Pressed for longer than a click.
+fn is_held(ui: &Ui, button: &Response) -> bool {
+    let long = ui.input(|input| {
+        let since = input.pointer.press_start_time();
+        since.is_some_and(|since| input.time - since > HELD_SECONDS)
+    });
+    button.is_pointer_button_down_on() && long
 }
 
 /// The joint's limits, once the arm has told them.

@@ -4,15 +4,29 @@ use egui::{Context, Event, Key, Modifiers};
 
 use crate::runtime::{Command, Mode, Snapshot};
 use crate::ui::draft::{Draft, Page};
-use crate::ui::state::mode_obstacle;
+use crate::ui::state::{mode_obstacle, takeover_obstacle};
 
 /// What each key does, for the help page: key, meaning.
-pub const HELP: [(&str, &str); 9] = [
+pub const HELP: [(&str, &str); 14] = [
     ("Space", "Stop (a space while a text is being typed)"),
     ("Esc", "Stop, always, also while a text is being typed"),
     ("H", "Hold the pose"),
     ("P", "Let the policy drive"),
-    ("J", "Jog: you drive, joint by joint"),
+    (
+        "T",
+        "Take over: you drive by the leader, or by JOG without one; again: back to whoever drove",
+    ),
+    ("J", "Jog: you drive, by joint or by the gripper's tip"),
+    (
+        "↑ ↓ ← →",
+        "In JOG, while held: the tip goes forward, back, left, right",
+    ),
+    ("PgUp PgDn", "In JOG, while held: the tip goes up, down"),
+    (
+        "Home End",
+        "In JOG, while held: the gripper tilts up, down; Q and E roll it",
+    ),
+    ("O C", "In JOG, while held: the gripper opens, closes"),
     ("/", "Type a task; Enter applies it in mid-run"),
     ("1 – 9", "Send a recent task again"),
     ("?", "This page"),
@@ -53,6 +67,12 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
                 None => commands.push(Command::SetMode(mode)),
                 Some(why) => draft.notify(why, now),
             }
+        }
+    }
+    if take_plain(ctx, Key::T) {
+        match takeover_obstacle(snapshot) {
+            None => commands.push(Command::Takeover),
+            Some(why) => draft.notify(why, now),
         }
     }
     for (i, key) in DIGITS.into_iter().enumerate() {

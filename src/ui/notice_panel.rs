@@ -4,10 +4,10 @@
 use egui::{Align, Button, Label, Layout, RichText, ScrollArea, Ui};
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{Command, Fault, Snapshot};
+use crate::runtime::{Command, Fault, Mode, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
-use crate::ui::state::{held_in_part, is_limp};
+use crate::ui::state::{held_in_part, is_limp, mode_obstacle};
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -20,7 +20,7 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
         draft.asks_to_release = false;
     }
     if draft.asks_to_release {
-        release_ui(ui, draft, commands);
+        release_ui(ui, snapshot, draft, commands);
     }
     if snapshot.stopped.is_none() {
         if is_limp(snapshot) {
@@ -49,15 +49,26 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
         });
 }
 
-fn release_ui(ui: &mut Ui, draft: &mut Draft, commands: &mut Vec<Command>) {
+fn release_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     card_ui(ui, tokens.human, |ui| {
         ui.label(theme::strong("Release torque? The arm drops.").size(theme::LARGE));
         weak_ui(
             ui,
-            "Without torque nothing holds the arm against gravity. Put a hand under it, then release.",
+            "Without torque nothing holds the arm against gravity. Parked first, it sinks a little; else put a hand under it.",
         );
         ui.horizontal(|ui| {
+            let can_park = mode_obstacle(snapshot, Mode::Jog).is_none();
+            if can_park {
+                let text = theme::strong("Park, then release").color(tokens.on_chosen);
+                let park = ui.add(Button::new(text).fill(tokens.chosen)).on_hover_text(
+                    "The arm folds up slowly and lets go there. STOP breaks it off.",
+                );
+                if park.clicked() {
+                    commands.push(Command::ParkAndRelease);
+                    draft.asks_to_release = false;
+                }
+            }
             let text = theme::strong("Release: the arm drops").color(tokens.on_human);
             if ui.add(Button::new(text).fill(tokens.human)).clicked() {
                 commands.push(Command::ReleaseTorque);

@@ -54,7 +54,37 @@ pub struct Preferences {
     pub plot_seconds: u32,
     /// Tasks, newest first, without repeats.
     pub tasks: Vec<String>,
+    /// The keys that stop and take over while another window has the focus, of [`GLOBAL_KEYS`]; empty is off.
+    pub stop_key: String,
+    pub takeover_key: String,
 }
+
+/// Keys on offer that nothing else wants; foot pedals send those beyond F12.
+pub const GLOBAL_KEYS: [&str; 16] = [
+    "Pause",
+    "ScrollLock",
+    "F7",
+    "F8",
+    "F9",
+    "F10",
+    "F12",
+    "F13",
+    "F14",
+    "F15",
+    "F16",
+    "F17",
+    "F18",
+    "F19",
+    "F20",
+    "F24",
+];
+
+/// A stop that always works is on from the start, by a key that types nothing; keyboards of a Mac have no Pause.
+const STOP_KEY: &str = if cfg!(target_os = "macos") {
+    "F13"
+} else {
+    "Pause"
+};
 
 impl Default for Preferences {
     fn default() -> Self {
@@ -64,6 +94,8 @@ impl Default for Preferences {
             frame_rate: 60,
             plot_seconds: 10,
             tasks: Vec::new(),
+            stop_key: STOP_KEY.to_owned(),
+            takeover_key: String::new(),
         }
     }
 }
@@ -86,6 +118,14 @@ impl Preferences {
         self.frame_rate = self.frame_rate.clamp(5, 60);
         self.plot_seconds = self.plot_seconds.clamp(2, 20);
         self.tasks.truncate(TASKS_KEPT);
+        for key in [&mut self.stop_key, &mut self.takeover_key] {
+            if !GLOBAL_KEYS.contains(&key.as_str()) {
+                key.clear();
+            }
+        }
+        if self.takeover_key == self.stop_key {
+            self.takeover_key.clear();
+        }
         self
     }
 

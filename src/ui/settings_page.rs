@@ -5,6 +5,7 @@ use egui::{Ui, Vec2};
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::Draft;
+use crate::ui::input_settings::input_settings_ui;
 use crate::ui::preferences::{Preferences, ThemeChoice};
 use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
@@ -26,10 +27,19 @@ pub fn settings_ui(
     draft: &mut Draft,
     _commands: &mut Vec<Command>,
 ) {
-    let tokens = theme::tokens(ui);
-    let preferences = &mut draft.preferences;
     ui.heading("Settings");
     ui.add_space(6.0);
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            window_ui(ui, draft);
+            input_settings_ui(ui, draft);
+        });
+}
+
+fn window_ui(ui: &mut Ui, draft: &mut Draft) {
+    let tokens = theme::tokens(ui);
+    let preferences = &mut draft.preferences;
     heading_ui(ui, "THEME", |_| {});
     let themes = ThemeChoice::ALL
         .map(|choice| Segment::plain(tokens, choice.label(), preferences.theme == choice, ""));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{CameraStatus, Connection, Mode, PolicyStatus, Snapshot};
+use crate::runtime::{CameraStatus, Connection, LeaderView, Mode, PolicyStatus, Snapshot};
 use crate::ui::words;
 
 /// Which colour speaks.
@@ -62,13 +62,32 @@ impl State {
         }
         match snapshot.mode {
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
-            Mode::Teleop | Mode::Jog => Self::new(
-                "You drive",
-                "joint by joint, within the limits · H gives back",
-                Tone::Human,
-            ),
+            Mode::Teleop | Mode::Jog => Self::of_person(snapshot),
             Mode::Policy => Self::of_policy(snapshot),
         }
+    }
+
+    /// A person at the helm, and for how long.
+    fn of_person(snapshot: &Snapshot) -> Self {
+        let since = words::seconds(snapshot.now.saturating_sub(snapshot.mode_since));
+        let headline = format!("You drive {since}");
+        let back = match snapshot.interrupted {
+            Some(Mode::Policy) => "T: back to the policy",
+            _ => "H: hold",
+        };
+        let is_led = snapshot.leader.as_ref().is_some_and(LeaderView::is_live);
+        let how = match (snapshot.mode, snapshot.approaching) {
+            (Mode::Teleop, _) if !is_led => {
+                let detail = "the leader is not read; the arm holds";
+                return Self::new(headline, detail, Tone::Fault);
+            }
+            (Mode::Teleop, Some(share)) => {
+                format!("coming to the leader, {:.0} %", share * 100.0)
+            }
+            (Mode::Teleop, None) => "by the leader".to_owned(),
+            _ => "by hand, within the limits".to_owned(),
+        };
+        Self::new(headline, format!("{how} · {back}"), Tone::Human)
     }
 
     fn of_connection(connection: &Connection) -> Option<Self> {
@@ -104,6 +123,11 @@ impl State {
         if let Some(share) = snapshot.releasing {
             let headline = format!("Letting down {}", percent(share));
             let detail = "the arm sinks · Stop makes it hold";
+            return Some(Self::new(headline, detail, Tone::Calm));
+        }
+        if let Some(share) = snapshot.parking {
+            let headline = format!("Parking {}", percent(share));
+            let detail = "slowly to its rest pose · Stop holds it";
             return Some(Self::new(headline, detail, Tone::Calm));
         }
         if snapshot.mode != Mode::Hold {
@@ -154,6 +178,11 @@ impl State {
                 why.unwrap_or("the queue is empty; the arm holds"),
                 Tone::Fault,
             );
+        }
+        if let Some(share) = snapshot.approaching {
+            let headline = format!("Approaching {:.0} %", share * 100.0);
+            let detail = "the first action is far: the arm goes there slowly";
+            return Self::new(headline, detail, Tone::Policy);
         }
         Self::new("Policy drives", fresh_detail(snapshot), Tone::Policy)
     }
@@ -259,8 +288,10 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
         }
         _ => return Some("No arm is connected."),
     }
-    if mode == Mode::Jog {
-        return None;
+    match mode {
+        Mode::Jog => return None,
+        Mode::Teleop => return leader_obstacle(snapshot),
+        _ => {}
     }
     match snapshot.policy {
         PolicyStatus::Ready { .. } => None,
@@ -271,6 +302,22 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
         }
         PolicyStatus::Failed { .. } => Some("The policy failed; restart it on the right."),
     }
+}
+
+fn leader_obstacle(snapshot: &Snapshot) -> Option<&'static str> {
+    match &snapshot.leader {
+        None => Some("There is no leader arm. Start with --leader PORT, or drive with JOG."),
+        Some(leader) if leader.is_live() => None,
+        Some(_) => Some("The leader is not read. Check its cable and its supply."),
+    }
+}
+
+/// Why nobody can take over now; giving back is always possible.
+pub fn takeover_obstacle(snapshot: &Snapshot) -> Option<&'static str> {
+    if snapshot.mode.is_human() && snapshot.stopped.is_none() {
+        return None;
+    }
+    mode_obstacle(snapshot, Mode::Jog)
 }
 
 #[cfg(test)]

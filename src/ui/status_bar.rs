@@ -5,6 +5,7 @@ use egui::{Align, Layout, RichText, Ui};
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
+use crate::ui::leader_panel::leader_mark_ui;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -25,6 +26,7 @@ pub fn status_bar_ui(
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
         faults_ui(ui, snapshot, draft);
+        leader_mark_ui(ui, snapshot);
         if let Some(notice) = draft.notice() {
             ui.label(RichText::new(notice).size(theme::BODY).color(tokens.text));
         }

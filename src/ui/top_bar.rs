@@ -16,8 +16,8 @@ use crate::ui::words;
 /// Height of the bar, points.
 pub const HEIGHT: f32 = 60.0;
 const STOP_SIZE: Vec2 = Vec2::new(126.0, 46.0);
-const MODE_SIZE: Vec2 = Vec2::new(258.0, 40.0);
-const MODE_SIZE_NARROW: Vec2 = Vec2::new(222.0, 40.0);
+const MODE_SIZE: Vec2 = Vec2::new(322.0, 40.0);
+const MODE_SIZE_NARROW: Vec2 = Vec2::new(270.0, 40.0);
 const BRAND_WIDTH: f32 = 232.0;
 const ARM_WIDTH: f32 = 186.0;
 const ARM_WIDTH_NARROW: f32 = 158.0;
@@ -48,7 +48,7 @@ fn ink(tokens: &Tokens, snapshot: &Snapshot) -> Ink {
     };
     if snapshot.stopped.is_some() {
         on(tokens.fault, tokens.on_fault)
-    } else if snapshot.mode == Mode::Jog {
+    } else if snapshot.mode.is_human() {
         on(tokens.human, tokens.on_human)
     } else {
         Ink {
@@ -173,8 +173,13 @@ fn mode_ui(
             (tokens.predicted, tokens.on_predicted),
         ),
         (
+            Mode::Teleop,
+            "Drive by the leader arm; the arm comes to it slowly. Key T takes over in mid-run, and gives back.",
+            (tokens.human, tokens.on_human),
+        ),
+        (
             Mode::Jog,
-            "Drive by hand, joint by joint. Key J.",
+            "Drive by hand: joints, or the gripper's tip. Key J.",
             (tokens.human, tokens.on_human),
         ),
     ];
@@ -312,6 +317,19 @@ fn torque_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
         if torque_button_ui(ui, name, hint, false) {
             draft.asks_to_release = true;
             draft.page = Page::Cockpit;
+        }
+    }
+    if is_armed && snapshot.parking.is_none() && !snapshot.parked {
+        let hint = "Folds the arm up slowly; it holds there. STOP or a mode breaks it off.";
+        if torque_button_ui(ui, "Park", hint, false) {
+            if snapshot.stopped.is_some() {
+                draft.notify(
+                    "The arm is stopped. Press Resume first.",
+                    ui.input(|input| input.time),
+                );
+            } else {
+                commands.push(Command::Park);
+            }
         }
     }
 }

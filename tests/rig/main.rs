@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall stop")]
 
 mod bus;
+mod faults;
+mod flight;
 mod operator;
 mod policy;
 mod scripted;
+mod soak;
 mod stand;
 mod teleop;
 mod workshop;

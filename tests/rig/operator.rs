@@ -155,7 +155,8 @@ fn a_blocked_joint_is_named_and_its_goal_waits() {
     let seen = stand.after(30);
     let pan = Joint::ShoulderPan;
     let lead = seen.commanded[pan] - stand.arm.pose()[pan];
-    assert!((30.0..32.2).contains(&lead), "{lead}");
+    // It brakes from full speed.
+    assert!((30.0..36.0).contains(&lead), "{lead}");
     assert!(armed(&seen) && seen.mode == Mode::Policy);
     stand.arm.heal();
     let seen = stand.until("there", |seen| seen.measured[pan] > FAR[pan] - 1.0);

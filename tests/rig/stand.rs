@@ -6,7 +6,7 @@ use std::time::Duration;
 use smolpilot::arm::{Arm, Options};
 use smolpilot::camera::{Feed, FeedState};
 use smolpilot::clock::Clock;
-use smolpilot::joint::JointVec;
+use smolpilot::joint::{Joint, JointVec};
 use smolpilot::latest::Latest;
 use smolpilot::observation::{Frame, Observation};
 use smolpilot::policy::LoadRequest;
@@ -16,6 +16,7 @@ use smolpilot::runtime::{
 };
 use smolpilot::sim::SimArm;
 
+use crate::flight::{FAR, START};
 use crate::scripted::{Mood, loader};
 
 /// Longer than anything here takes on a busy machine; reached only when the test fails.
@@ -37,11 +38,21 @@ impl Stand {
     }
 
     pub fn with_arm(arm: SimArm, pose: JointVec) -> Self {
-        Self::with_leader(arm, None, pose)
+        Self::with(arm, pose, |_| {})
     }
 
     /// A runtime with a second arm in a person's hand.
     pub fn with_leader(arm: SimArm, leader: Option<&SimArm>, pose: JointVec) -> Self {
+        Self::with(arm, pose, |setup| {
+            setup.leader = leader.map(|leader| LeaderSetup {
+                name: "leader".to_owned(),
+                connector: connector(leader),
+            });
+        })
+    }
+
+    /// A stand whose set-up the test has changed.
+    pub fn with(arm: SimArm, pose: JointVec, change: impl FnOnce(&mut Setup)) -> Self {
         let clock = arm.clock().clone();
         let (mood, seen) = (Latest::new(), Latest::new());
         mood.set(Mood::Pose(pose));
@@ -50,13 +61,9 @@ impl Stand {
         // A still picture from the future never ages; the camera's own tests are elsewhere.
         let still = Frame::new(2, 2, vec![9; 12], 1, clock.now() + LIMIT * 100);
         front.frames.set(still.unwrap());
-        let setup = Setup {
+        let mut setup = Setup {
             arm: "simulated".to_owned(),
             connector: Some(connector(&arm)),
-            leader: leader.map(|leader| LeaderSetup {
-                name: "leader".to_owned(),
-                connector: connector(leader),
-            }),
             feeds: vec![front.clone()],
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),
@@ -67,6 +74,7 @@ impl Stand {
             },
             ..Setup::new(clock.clone(), loader(&mood, &seen))
         };
+        change(&mut setup);
         Self {
             runtime: Runtime::start(setup).unwrap(),
             arm,
@@ -80,21 +88,44 @@ impl Stand {
     /// A stand whose arm is armed and holds.
     pub fn armed(pose: JointVec) -> Self {
         let stand = Self::at_rest(pose);
-        stand.until("connected", connected);
-        stand.tell(Command::EnableTorque);
-        stand.until("armed", armed);
+        stand.arm_it();
         stand
     }
 
     /// A stand whose policy drives.
     pub fn driving(pose: JointVec) -> Self {
-        let stand = Self::armed(pose);
+        Self::driving_with(pose, |_| {})
+    }
+
+    /// A stand whose arm is in full motion, for half a second or more.
+    pub fn moving() -> Self {
+        Self::moving_with(|_| {})
+    }
+
+    /// The same with a set-up that the test has changed.
+    pub fn moving_with(change: impl FnOnce(&mut Setup)) -> Self {
+        let stand = Self::driving_with(START, change);
+        stand.mood.set(Mood::Pose(FAR));
+        let pan = Joint::ShoulderPan;
+        stand.until("in motion", |seen| seen.measured[pan] > 10.0);
+        stand
+    }
+
+    fn driving_with(pose: JointVec, change: impl FnOnce(&mut Setup)) -> Self {
+        let stand = Self::with(SimArm::new(Clock::real()), pose, change);
+        stand.arm_it();
         stand.until("ready", |seen| {
             seen.policy == PolicyStatus::Ready { busy: false }
         });
         stand.tell(Command::SetMode(Mode::Policy));
         stand.until("driven", |seen| seen.chunks > 0);
         stand
+    }
+
+    fn arm_it(&self) {
+        self.until("connected", connected);
+        self.tell(Command::EnableTorque);
+        self.until("armed", armed);
     }
 
     pub fn tell(&self, command: Command) {

@@ -9,6 +9,7 @@ use smolpilot::runtime::{Command, Mode, Snapshot};
 use smolpilot::ui::{Preferences, ThemeChoice};
 
 mod fixture;
+mod person;
 mod trouble;
 
 fn main() -> anyhow::Result<()> {
@@ -45,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     run(WindowSetup {
         snapshots,
         commands,
-        stop: Box::new(|| {}),
+        stop: std::sync::Arc::new(|| {}),
         is_over: Box::new(|| false),
         preferences: Preferences {
             theme,
@@ -54,6 +55,7 @@ fn main() -> anyhow::Result<()> {
         },
         save: Box::new(|_| {}),
         log: None,
+        pad: Latest::new(),
     })
 }
 
@@ -67,6 +69,7 @@ fn snapshot(state: &str, tick: u64) -> Snapshot {
         "empty" => fixture::empty(),
         _ => trouble::every()
             .into_iter()
+            .chain(person::every())
             .find(|(name, _)| *name == state)
             .map_or_else(|| fixture::running(tick), |(_, snapshot)| snapshot),
     }

@@ -5,8 +5,10 @@
 mod driving;
 mod fixture;
 mod looking;
+mod person;
 mod pictures;
 mod rig;
+mod teleop;
 mod trouble;
 mod tuning;
 mod workshop;

@@ -8,7 +8,7 @@ use egui_kittest::{Harness, SnapshotResults};
 use smolpilot::runtime::Snapshot;
 use smolpilot::ui::{Draft, Page, cockpit_ui, theme};
 
-use crate::{fixture, trouble};
+use crate::{fixture, person, trouble};
 
 fn window(
     snapshot: Snapshot,
@@ -86,7 +86,7 @@ fn every_state() {
         let name = format!("{name}_light");
         shoot(&name, snapshot, Draft::default(), Theme::Light);
     }
-    for (name, snapshot) in trouble::every() {
+    for (name, snapshot) in trouble::every().into_iter().chain(person::every()) {
         shoot(name, snapshot, Draft::default(), Theme::Dark);
     }
     for size in [[960.0, 600.0], [1920.0, 1080.0], [2560.0, 1440.0]] {

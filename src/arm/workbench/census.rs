@@ -4,12 +4,15 @@
 use super::{IDS, Workbench, motor};
 use crate::arm::bus::TRIES;
 use crate::arm::calibration::{COUNTS_PER_TURN, Calibration, MotorCalibration};
-use crate::arm::error::{Error, Motor, Problem};
+use crate::arm::error::{Error, Motor};
 use crate::arm::numbering::STS3215;
+use crate::arm::problem::Problem;
 use crate::arm::register::{Block, Register};
 use crate::arm::{PHASE_MULTI_TURN, Telemetry, telemetry_from};
 use crate::joint::{JOINT_COUNT, Joint};
 
+/// A servo that misses all tries of one round, on a busy machine, is asked once more before it is called silent.
+const ROUNDS: u32 = 2;
 /// Above this upper limit a servo is one of the 12 V kind, decivolts.
 const LOW_CLASS: i32 = 100;
 
@@ -56,25 +59,38 @@ impl Workbench {
     /// # Errors
     /// The port is gone.
     pub fn census(&mut self) -> Result<Census, Error> {
-        let blocks = [Block::IDENTITY, Block::HOMING, Block::CONTROL, Block::STATE];
         let mut census = Census::default();
-        for (index, id) in IDS.into_iter().enumerate() {
-            let noise = self.noise();
-            let mut read = Vec::with_capacity(blocks.len());
-            for block in blocks {
-                let answer = self.bus.sync_read(block, &[id], TRIES);
-                let answer = answer.map_err(|error| self.error(error))?.pop().flatten();
-                // Who does not answer the first question is not asked three more.
-                let Some(answer) = answer else { break };
-                read.push(answer);
-            }
-            if let [identity, homing, control, state] = read.as_slice() {
-                census.cards[index] = Some(card(id, identity, homing, control, state));
-            } else if self.noise() > noise {
-                census.garbled.push(id);
+        for round in 0..ROUNDS {
+            for (index, id) in IDS.into_iter().enumerate() {
+                let is_known = census.cards[index].is_some() || census.garbled.contains(&id);
+                // Where nobody answers, nobody is asked again.
+                if !is_known && (round == 0 || census.present().next().is_some()) {
+                    self.register(id, &mut census)?;
+                }
             }
         }
         Ok(census)
+    }
+
+    /// Asks one servo for all that is to be known of it.
+    fn register(&mut self, id: u8, census: &mut Census) -> Result<(), Error> {
+        let blocks = [Block::IDENTITY, Block::CONTROL, Block::STATE];
+        let noise = self.noise();
+        let mut read = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let answer = self.bus.sync_read(block, &[id], TRIES);
+            let answer = answer.map_err(|error| self.error(error))?.pop().flatten();
+            // Who does not answer the first question is not asked two more.
+            let Some(answer) = answer else { break };
+            read.push(answer);
+        }
+        if let [identity, control, state] = read.as_slice() {
+            let known = card(id, identity, control, state);
+            census.cards[known.motor.joint.index()] = Some(known);
+        } else if self.noise() > noise {
+            census.garbled.push(id);
+        }
+        Ok(())
     }
 
     /// Answers that were none, so far.
@@ -84,7 +100,7 @@ impl Workbench {
     }
 }
 
-fn card(id: u8, identity: &[u8], homing: &[u8], control: &[u8], state: &[u8]) -> ServoCard {
+fn card(id: u8, identity: &[u8], control: &[u8], state: &[u8]) -> ServoCard {
     let fixed = |register| Block::IDENTITY.value(register, identity);
     ServoCard {
         motor: motor(id),
@@ -96,12 +112,12 @@ fn card(id: u8, identity: &[u8], homing: &[u8], control: &[u8], state: &[u8]) ->
         entry: MotorCalibration {
             id,
             drive_mode: 0,
-            homing_offset: Block::HOMING.value(Register::HomingOffset, homing),
+            homing_offset: fixed(Register::HomingOffset),
             range_min: fixed(Register::MinPositionLimit),
             range_max: fixed(Register::MaxPositionLimit),
         },
         phase: fixed(Register::Phase),
-        mode: Block::HOMING.value(Register::OperatingMode, homing),
+        mode: fixed(Register::OperatingMode),
         acknowledges: fixed(Register::ResponseStatusLevel) != 0,
         decivolts: [
             fixed(Register::MinVoltageLimit),

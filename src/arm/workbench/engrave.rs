@@ -7,7 +7,8 @@ use super::{Workbench, motor};
 use crate::arm::PHASE_MULTI_TURN;
 use crate::arm::bus::BusError;
 use crate::arm::calibration::Calibration;
-use crate::arm::error::{Error, Motor, Problem};
+use crate::arm::error::{Error, Motor};
+use crate::arm::problem::Problem;
 use crate::arm::register::Register;
 use crate::arm::workbench::census::ServoCard;
 

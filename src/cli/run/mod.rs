@@ -1,7 +1,7 @@
 //! `smolpilot run`: the runtime without a window, for a while, with a summary at the end.
 
 pub mod knobs;
-mod summary;
+pub mod summary;
 
 use std::io::Write;
 use std::time::Duration;

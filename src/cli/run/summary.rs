@@ -164,7 +164,7 @@ pub fn failure(snapshot: &Snapshot) -> Option<String> {
 }
 
 /// What happened and what to do, as two sentences.
-fn sentences(what: &str, remedy: &str) -> String {
+pub fn sentences(what: &str, remedy: &str) -> String {
     format!("{}. {remedy}", what.trim_end_matches('.'))
 }
 
@@ -191,6 +191,9 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::Arming
         | FaultKind::ServoAlarm
         | FaultKind::JointBlocked
+        | FaultKind::Overload
+        | FaultKind::Overheat
+        | FaultKind::Supply
         | FaultKind::CameraStale
         | FaultKind::CameraMissing
         | FaultKind::PolicyError
@@ -201,6 +204,7 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LoopStalled
         | FaultKind::LoopDied => true,
         FaultKind::BusRetry
+        | FaultKind::Clearance
         | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow

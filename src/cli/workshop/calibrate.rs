@@ -295,13 +295,14 @@ fn bars(bars: &[JointBar]) -> String {
 }
 
 fn report(saved: &SavedView, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let written = match saved.changed.len() {
+        JOINT_COUNT => "all six servos written and read back".to_owned(),
+        count => format!("{count} servos written and read back, the others were right already"),
+    };
     writeln!(
         out,
-        "\nCalibrated: {} {} on {} ({} of {JOINT_COUNT} servos written, the others were right already)",
-        saved.role,
-        saved.id,
-        saved.port,
-        saved.changed.len()
+        "\nCalibrated: {} {} on {} ({written})",
+        saved.role, saved.id, saved.port
     )?;
     for path in &saved.paths {
         writeln!(out, "  {}", path.display())?;

@@ -11,6 +11,7 @@ use crate::arm::finding::Finding;
 use crate::arm::numbering::{Numbered, Verdict, gears};
 use crate::cli::args::SetupArgs;
 use crate::cli::output::Outcome;
+use crate::joint::Joint;
 use crate::runtime::workshop::{Activity, NumberingView, Order, Shop};
 
 /// Setting an arm up in the terminal.
@@ -175,17 +176,19 @@ impl Talk for Setup {
     }
 }
 
-/// What has been done so far, a servo a line.
+/// What has been done so far, on one line.
 fn done_words(view: &NumberingView) -> String {
-    let mut text = String::new();
-    for (joint, done) in crate::joint::Joint::ALL.into_iter().zip(view.done).rev() {
-        match done {
-            Some(Numbered::Already) => text.push_str(&format!("  {joint}: had its number\n")),
-            Some(Numbered::From(id)) => text.push_str(&format!("  {joint}: numbered (was {id})\n")),
-            None => {}
-        }
+    let done = |(joint, done): (Joint, Option<Numbered>)| match done? {
+        Numbered::Already => Some(format!("{joint} (had its number)")),
+        Numbered::From(1) => Some(joint.to_string()),
+        Numbered::From(id) => Some(format!("{joint} (was {id})")),
+    };
+    let joints = Joint::ALL.into_iter().zip(view.done).rev();
+    let done: Vec<String> = joints.filter_map(done).collect();
+    if done.is_empty() {
+        return String::new();
     }
-    text
+    format!("\nDone: {}.\n", done.join(", "))
 }
 
 #[cfg(test)]
@@ -242,7 +245,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         for part in [
             "the servo of gripper (gears 1:147)",
-            "gripper: had its number",
+            "Done: gripper (had its number)",
             "the servo of wrist_roll",
             "b: back",
             "Nothing was written",

@@ -15,8 +15,8 @@ use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::workshop::Order;
 use crate::runtime::{
-    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Knob, Knobs, LeaderView, Mode,
-    Scheduling, Snapshot,
+    ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
+    LeaderView, Mode, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -45,12 +45,14 @@ pub struct Bench {
     pub gone: bool,
     pub absent: bool,
     pub alarms: Vec<ArmAlarm>,
+    pub health: Health,
     pub torque: bool,
     /// A joint that does not follow its goal.
     pub stuck: Option<Joint>,
-    /// What the arm says of its limits, and that it takes goals but keeps its pose and its last goal.
+    /// What the arm says of its limits.
     pub limits: [JointVec; 2],
-    pub frozen: bool,
+    /// The arm sends this whatever it is told.
+    pub kept_at: Option<JointVec>,
     pub leader: Option<LeaderView>,
     /// Ticks that a change of torque takes, and those still to go.
     pub torque_ticks: u32,
@@ -108,10 +110,11 @@ impl Bench {
             gone: false,
             absent: false,
             alarms: vec![],
+            health: Health::default(),
             torque: false,
             stuck: None,
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
-            frozen: false,
+            kept_at: None,
             leader: None,
             torque_ticks: 0,
             under_way: None,
@@ -227,6 +230,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: self.limits,
+            health: self.health.clone(),
         })
     }
 
@@ -328,8 +332,12 @@ impl Bench {
     fn obey(&mut self, order: ArmOrder) -> Settled {
         match order {
             ArmOrder::Nothing | ArmOrder::Disconnect => Settled::Nothing,
-            ArmOrder::Send(_) if self.frozen => Settled::Sent(self.pose),
+            ArmOrder::ClearAlarm(joint) => {
+                self.health.joints[joint.index()].alarms.clear();
+                Settled::Nothing
+            }
             ArmOrder::Send(goal) => {
+                let goal = self.kept_at.unwrap_or(goal);
                 let held = self.stuck.map(|joint| (joint, self.pose[joint]));
                 self.pose = goal;
                 if let Some((joint, at)) = held {

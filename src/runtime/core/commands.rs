@@ -67,6 +67,7 @@ impl Control {
                 bind(&mut self.remembered, &view, camera);
                 self.sample.changed = true;
             }
+            Command::ClearAlarm(joint) => self.clear_alarm(joint),
             Command::Acknowledge(id) => self.faults.acknowledge(id),
             Command::ResetScene => {
                 self.reset();
@@ -86,6 +87,15 @@ impl Control {
             self.parking = None;
         }
         if self.stopped.is_some() || mode == self.mode {
+            return;
+        }
+        if let Some(why) = self.health.unfit().filter(|_| mode != Mode::Hold) {
+            let refused = words(
+                format!("{mode} was asked for, but {why}"),
+                "See to that first; the fault says how.",
+            );
+            self.faults
+                .flash(self.now, FaultKind::Arming, "mode", refused);
             return;
         }
         // What is wanted now outranks what is under way, and either outranks how the arm is.
@@ -119,8 +129,8 @@ impl Control {
     pub(super) fn enter(&mut self, mode: Mode) {
         self.parking = None;
         if mode != self.mode {
-            self.mode = mode;
-            self.teleop.driver_changed(self.now);
+            let before = std::mem::replace(&mut self.mode, mode);
+            self.teleop.driver_changed(before, mode, self.now);
             self.jog.rest_at(self.arm.commanded);
             self.reset();
         }

@@ -246,7 +246,7 @@ mod tests {
         bench.limits = [JointVec([-30.0; 6]), JointVec([55.0; 6])];
         hold(&mut bench, Drive::of_joint(Joint::ShoulderPan, -40.0), 2.0);
         assert_eq!(bench.pose[Joint::ShoulderPan], -30.0);
-        bench.frozen = true;
+        bench.kept_at = Some(bench.pose);
         hold(&mut bench, Drive::of_joint(Joint::ShoulderPan, 40.0), 1.0);
         let lead = bench.seen.jog.max_abs_diff(bench.pose);
         assert!(lead <= MOST_LEAD + 1.0, "{lead}");

@@ -7,6 +7,7 @@ mod approach;
 mod arms;
 mod commands;
 mod goal;
+mod health;
 mod jog;
 mod lead;
 mod park;
@@ -30,10 +31,11 @@ mod torque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::health::HealthWatch;
 use crate::action::Action;
 use crate::arm::Role;
 use crate::clock::Tick;
-use crate::joint::JointVec;
+use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
@@ -50,8 +52,8 @@ use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor
 use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
-    PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, LeaderView,
+    Mode, PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -113,6 +115,8 @@ pub struct ArmState {
     pub alarms: Vec<ArmAlarm>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
+    /// How the servos are.
+    pub health: Health,
 }
 
 /// Why the arm could not be read or did not take an order.
@@ -180,6 +184,8 @@ pub enum ArmOrder {
     ReleaseTorque,
     /// Go on with the change of torque that was begun.
     Advance,
+    /// Clear what this joint complained of.
+    ClearAlarm(Joint),
     /// Give the connection up; only a full handshake brings it back.
     Disconnect,
 }
@@ -291,6 +297,7 @@ pub struct Control {
     approach: Approach,
     parking: Option<Parking>,
     arm: ArmWatch,
+    health: HealthWatch,
     queue: ActionQueue,
     filter: SimilarityFilter,
     /// Refusals of the filter when the last request left.
@@ -465,6 +472,9 @@ impl Control {
             return order;
         }
         let may_send = torque && self.arm.armed && self.arm.failed.is_none();
+        if may_send && let Some(joint) = self.health.clears.pop() {
+            return ArmOrder::ClearAlarm(joint);
+        }
         if !may_send || self.stopped.is_some() {
             return ArmOrder::Nothing;
         }

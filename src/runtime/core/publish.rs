@@ -57,6 +57,7 @@ impl Control {
             parking: self.parking.as_ref().map(Parking::share),
             parked: self.is_parked(),
             leader: self.teleop.leader(),
+            health: self.health.view(),
             rate_hz: self.history.rate_hz(),
             late_ticks: self.pace.late_ticks,
             tick_p99: self.pace.tick_p99,

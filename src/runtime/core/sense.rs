@@ -73,6 +73,7 @@ impl Control {
                 .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));
         }
         self.watch_alarms(&state.alarms);
+        self.watch_health(state.health);
         match state.measured {
             Ok(measured) => {
                 self.arm.measured = measured;
@@ -102,6 +103,7 @@ impl Control {
         self.arm.change = None;
         self.arm.gone = false;
         self.arm.failures = 0;
+        self.health.forget();
         self.enter(Mode::Hold);
     }
 
@@ -112,6 +114,8 @@ impl Control {
         self.arm.commanded = pose;
         self.jog.rest_at(pose);
         self.approach.begin();
+        self.health.armed();
+        self.faults.clear(FaultKind::Overload);
         self.arm.connection = Connection::Connected { torque: true };
         self.faults.clear(FaultKind::Arming);
     }
@@ -181,7 +185,7 @@ impl Control {
             let kind = FaultKind::BusLost;
             let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            if gone || !self.arm.armed {
+            if gone || !self.arm.armed || self.arm.change.is_some() {
                 self.enter(Mode::Hold);
             } else if self.stopped.is_none() {
                 // The joints that still hear are not to go on to where they were sent.

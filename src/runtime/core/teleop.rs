@@ -44,9 +44,12 @@ impl Teleop {
         self.since
     }
 
-    /// Somebody else drives from now on.
-    pub fn driver_changed(&mut self, now: Duration) {
-        self.interrupted = None;
+    /// Another mode than `before` drives from now on. A person who goes from one to the other goes on driving.
+    pub fn driver_changed(&mut self, before: Mode, after: Mode, now: Duration) {
+        if before.is_human() && after.is_human() {
+            return;
+        }
+        self.interrupted = after.is_human().then_some(before);
         self.since = now;
     }
 }
@@ -66,21 +69,12 @@ impl Control {
 
     /// A person takes over in mid-run, or gives back to whom they took over from.
     pub(super) fn take_over(&mut self) {
-        let before = self.mode;
-        if before.is_human() {
-            let back = self.teleop.interrupted.unwrap_or_default();
-            self.set_mode(back);
-            return;
-        }
-        let hand = if self.teleop.target().is_some() {
-            Mode::Teleop
-        } else {
-            Mode::Jog
+        let next = match self.mode {
+            Mode::Teleop | Mode::Jog => self.teleop.interrupted.unwrap_or_default(),
+            _ if self.teleop.target().is_some() => Mode::Teleop,
+            _ => Mode::Jog,
         };
-        self.set_mode(hand);
-        if self.mode == hand {
-            self.teleop.interrupted = Some(before);
-        }
+        self.set_mode(next);
     }
 
     /// Why the leader cannot be followed now, if so.
@@ -126,9 +120,7 @@ mod tests {
     use crate::runtime::core::bench::{Bench, Temper, assert_still, flying};
     use crate::runtime::{Command, Knobs};
 
-    fn ms(ms: u64) -> Option<Duration> {
-        Some(Duration::from_millis(ms))
-    }
+    const MS: Duration = Duration::from_millis(1);
 
     /// A bench with a leader at `pose`, read a moment ago.
     fn lead(bench: &mut Bench, pose: JointVec) {
@@ -136,14 +128,14 @@ mod tests {
             name: "leader".to_owned(),
             status: LeaderStatus::Live,
             pose: Some(pose),
-            age: ms(8),
+            age: Some(MS * 8),
             ..LeaderView::default()
         });
     }
 
-    fn age(bench: &mut Bench, age: Option<Duration>) {
+    fn age(bench: &mut Bench, age: Duration) {
         if let Some(leader) = &mut bench.leader {
-            leader.age = age;
+            leader.age = Some(age);
         }
     }
 
@@ -186,7 +178,10 @@ mod tests {
             bench.seen.rate_hz
         );
         assert_eq!(bench.seen.knobs.fps, 30.0);
-        assert_eq!(bench.seen.leader.as_ref().map(|it| it.age_p95), ms(8));
+        assert_eq!(
+            bench.seen.leader.as_ref().map(|it| it.age_p95),
+            Some(MS * 8)
+        );
         bench.tick(vec![Command::SetMode(Mode::Hold)]);
         assert_still(&mut bench, 10);
     }
@@ -195,13 +190,13 @@ mod tests {
     fn a_stale_leader_holds_says_so_and_is_approached_anew() {
         let mut bench = led(2.0);
         bench.tick(vec![]);
-        age(&mut bench, ms(101));
+        age(&mut bench, MS * 101);
         lead_moves_unseen(&mut bench);
         assert_still(&mut bench, 20);
         let lost = bench.fault(FaultKind::LeaderLost);
         assert!(lost.is_some_and(|it| it.active && it.what.contains("not been read for 0.1 s")));
         assert_eq!(bench.seen.mode, Mode::Teleop);
-        age(&mut bench, ms(5));
+        age(&mut bench, MS * 5);
         let from = bench.pose;
         bench.run(0.5);
         assert!(bench.seen.approaching.is_some() && bench.pose.max_abs_diff(from) < 10.0);
@@ -281,8 +276,18 @@ mod tests {
             (bench.seen.mode, bench.seen.interrupted),
             (Mode::Jog, Some(Mode::Policy))
         );
+        lead(&mut bench, JointVec([0.0; 6]));
+        bench.tick(vec![]);
+        bench.tick(vec![Command::SetMode(Mode::Teleop)]);
+        assert_eq!(
+            bench.seen.interrupted,
+            Some(Mode::Policy),
+            "still the same person"
+        );
+        bench.leader = None;
         bench.tick(vec![Command::SetMode(Mode::Hold)]);
         assert_eq!(bench.seen.interrupted, None);
+        bench.tick(vec![]);
         bench.tick(vec![Command::Takeover]);
         bench.tick(vec![Command::Takeover]);
         assert_eq!(bench.seen.mode, Mode::Hold);

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::{COUNT, IDS, armed, bus, connect, enable, kind, next, release, rig, tick};
-use crate::arm::register::Register;
-use crate::arm::{AlarmKind, ErrorKind};
+use super::{
+    COUNT, IDS, armed, bus, connect, drive, enable, kind, next, options, release, rig, tick,
+};
+use crate::arm::register::{Block, Register};
+use crate::arm::{AlarmKind, Arm, ErrorKind, Options};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::sim::{Distortion, Fault, SimArm, WriteRecord};
@@ -24,11 +26,12 @@ fn an_armed_arm_follows_and_reports_what_it_was_sent() {
     let mut goal = start;
     for _ in 0..60 {
         goal[Joint::ShoulderPan] += 1.0;
-        let sent = arm.send_action(goal).unwrap();
-        assert!(sent.max_abs_diff(goal) <= COUNT);
-        tick(&rig);
-        arm.read_state().unwrap();
+        let sent = drive(&rig, &mut arm, goal, 1);
+        // 30 °/s, with the lag that lets it stop at each goal.
+        let lag = goal[Joint::ShoulderPan] - sent[Joint::ShoulderPan];
+        assert!((-COUNT..=2.0).contains(&lag), "{lag}");
     }
+    assert!(drive(&rig, &mut arm, goal, 5).max_abs_diff(goal) <= COUNT);
     rig.clock().advance(Duration::from_millis(500));
     let state = arm.read_state().unwrap();
     assert!(state.max_abs_diff(goal) <= COUNT, "{state:?}");
@@ -203,8 +206,9 @@ fn f19_a_pulled_cable_is_an_error_at_any_byte() {
 fn f24_one_wild_position_is_not_believed() {
     let (rig, mut arm) = armed();
     let pose = arm.read_state().unwrap();
-    let mut wild = vec![0; 15];
-    wild[..2].copy_from_slice(&3000_u16.to_le_bytes());
+    let watched = bus(&rig).sync_read(Block::WATCH, &[2], 1).unwrap();
+    let mut wild = watched[0].clone().unwrap();
+    wild[16..18].copy_from_slice(&3000_u16.to_le_bytes());
     rig.inject(next(Distortion::Params(1, wild)));
     assert_eq!(arm.read_state().unwrap(), pose);
     assert_eq!(arm.counters().implausible, 1);
@@ -212,14 +216,20 @@ fn f24_one_wild_position_is_not_believed() {
 
 #[test]
 fn f26_what_is_no_number_or_out_of_range_never_reaches_a_servo() {
-    let (rig, mut arm) = armed();
+    let rig = rig();
+    let nothing_around = Options {
+        clearance: None,
+        ..options(&rig)
+    };
+    let mut arm = Arm::connect(rig.port(), rig.calibration(), nothing_around).unwrap();
+    enable(&mut arm).unwrap();
     let pose = arm.read_state().unwrap();
     let sent = arm.send_action(JointVec([f32::NAN; 6])).unwrap();
     assert_eq!(sent, arm.send_action(JointVec([f32::INFINITY; 6])).unwrap());
     assert!(sent.max_abs_diff(pose) <= COUNT);
     assert_eq!(arm.counters().rejected, 12);
     for wild in [1e30, -1e30] {
-        for _ in 0..100 {
+        for _ in 0..200 {
             arm.send_action(JointVec([wild; 6])).unwrap();
         }
         rig.clock().advance(Duration::from_secs(10));
@@ -248,7 +258,7 @@ fn c02_an_armed_arm_flies_through_ten_minutes_of_noise() {
         ([0; 6], 0),
         "{counters:?}"
     );
-    assert!(counters.retries > 600, "{counters:?}");
+    assert!(counters.retries > 300, "{counters:?}");
 }
 
 #[test]
@@ -265,8 +275,9 @@ fn c09_the_goal_is_the_present_pose_before_torque_comes_on() {
     rig.inject("pos:2=900".parse().unwrap());
     let mut arm = connect(&rig).unwrap();
     let pose = arm.read_state().unwrap();
+    let before = rig.writes().len();
     let held = enable(&mut arm).unwrap();
-    let log = rig.writes();
+    let log = rig.writes().split_off(before);
     for id in IDS {
         let goal = first_write(&log, id, Register::GoalPosition);
         let torque = first_write(&log, id, Register::TorqueEnable);
@@ -282,7 +293,7 @@ fn c09_the_goal_is_the_present_pose_before_torque_comes_on() {
     let mut far = held;
     far[Joint::ShoulderLift] += 60.0;
     let sent = arm.send_action(far).unwrap();
-    assert!(sent[Joint::ShoulderLift] - held[Joint::ShoulderLift] <= 15.0 + COUNT);
+    assert!(sent[Joint::ShoulderLift] - held[Joint::ShoulderLift] <= 2.0 + COUNT);
     let before = rig.pose()[Joint::ShoulderLift];
     rig.clock().advance(Duration::from_millis(100));
     rig.advance();
@@ -338,8 +349,7 @@ fn a_reset_rig_is_limp_in_its_start_pose_and_the_driver_notices() {
     let start = arm.read_state().unwrap();
     let mut goal = start;
     goal[Joint::WristRoll] += 10.0;
-    arm.send_action(goal).unwrap();
-    rig.clock().advance(Duration::from_secs(1));
+    drive(&rig, &mut arm, goal, 20);
     rig.reset();
     assert!(rig.pose().max_abs_diff(start) <= COUNT);
     assert!(matches!(kind(arm.read_state()), ErrorKind::TorqueLost(motors) if motors.len() == 6));
@@ -368,17 +378,15 @@ fn hold_stops_a_moving_arm_and_leaves_a_limp_one_limp() {
     let (rig, mut arm) = armed();
     let mut goal = arm.read_state().unwrap();
     goal[Joint::ShoulderPan] += 14.0;
-    arm.send_action(goal).unwrap();
-    rig.clock().advance(Duration::from_millis(60));
+    drive(&rig, &mut arm, goal, 5);
     let held = arm.hold().unwrap().pose;
     assert!(held[Joint::ShoulderPan] < goal[Joint::ShoulderPan] - 5.0);
     rig.clock().advance(Duration::from_secs(1));
     assert!(arm.read_state().unwrap().max_abs_diff(held) <= COUNT);
     // The frame with the goals gets lost: read back, and written again.
-    arm.send_action(goal).unwrap();
-    rig.clock().advance(Duration::from_millis(60));
+    drive(&rig, &mut arm, goal, 3);
     rig.inject(Fault::Next {
-        skip: 2,
+        skip: 1,
         distortion: Distortion::LoseRequest,
     });
     let held = arm.hold().unwrap().pose;
@@ -406,10 +414,9 @@ fn release_reaches_every_servo_that_hears_and_names_the_others() {
     release(&mut arm).unwrap();
     assert!(Joint::ALL.iter().all(limp));
     let mut bus = bus(&rig);
-    assert_eq!(
-        bus.read(6, Register::TorqueLimit).unwrap(),
-        1000,
-        "as strong as it was found"
-    );
+    for (id, most) in [(5, 1000), (6, 500)] {
+        let limit = bus.read(id, Register::TorqueLimit).unwrap();
+        assert_eq!(limit, most, "as strong as at power-up");
+    }
     assert_eq!(bus.read(6, Register::GoalVelocity).unwrap(), 0);
 }

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use proptest::prelude::*;
+use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
+use rustypot::DynamixelProtocolHandler;
+use rustypot::servo::feetech::sts3215::DEFINITION;
 
 use super::{IDS, armed, bus, enable, next, rig, tick};
 use crate::arm::bus::{Bus, BusError, TRIES};
 use crate::arm::register::{Block, Register};
-use crate::arm::{ErrorKind, half_turn_homing_offset};
+use crate::arm::{ErrorKind, half_turn_homing_offset, unrecorded};
 use crate::sim::{Distortion, Fault};
 
 /// One clean sync read of all positions with this distortion on the way.
@@ -187,6 +190,49 @@ fn random_distortion(rng: &mut ChaCha8Rng) -> Distortion {
         8 => Distortion::TooLong(nth),
         _ => Distortion::Late(Duration::from_millis(rng.random_range(1..60))),
     }
+}
+
+proptest! {
+    #![proptest_config(unrecorded(64))]
+
+    /// Bytes of any kind in the place of answers: an error or the truth, never a panic and never another value.
+    #[test]
+    fn random_bytes_on_the_bus_are_an_error_or_the_truth(
+        noises in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..80), 1..12),
+        nth in 0_usize..6,
+    ) {
+        let truth = true_positions();
+        let rig = rig();
+        let mut bus = bus(&rig);
+        for noise in noises {
+            for distortion in [Distortion::Before(nth, noise.clone()), Distortion::Inside(nth, noise)] {
+                rig.inject(next(distortion));
+                let blocks = bus.sync_read(Block::STATE, &IDS, TRIES).unwrap();
+                for (block, truth) in blocks.into_iter().zip(&truth) {
+                    let position = block.map(|bytes| Block::STATE.value(Register::PresentPosition, &bytes));
+                    prop_assert!(position.is_none() || position == *truth);
+                }
+                prop_assert!(bus.read(3, Register::ModelNumber).is_ok_and(|model| model == 777));
+            }
+        }
+    }
+}
+
+/// Another driver reads the same from the pretend servos, and they obey it alike.
+#[test]
+fn another_driver_agrees_with_the_pretend_servos() {
+    let rig = rig();
+    let theirs = DynamixelProtocolHandler::v1();
+    let mut port = rig.port();
+    let blocks = theirs.sync_read(port.as_mut(), &IDS, 56, 15).unwrap();
+    let ours = bus(&rig).sync_read(Block::STATE, &IDS, 1).unwrap();
+    assert_eq!(blocks, ours.into_iter().flatten().collect::<Vec<_>>());
+    let offset = DEFINITION.read_register(&theirs, port.as_mut(), 1, "homing_offset");
+    assert_eq!(offset.unwrap(), -710);
+    DEFINITION
+        .write_register(&theirs, port.as_mut(), 1, "homing_offset", -2047)
+        .unwrap();
+    assert_eq!(bus(&rig).read(1, Register::HomingOffset).unwrap(), -2047);
 }
 
 #[test]

@@ -2,8 +2,14 @@
 //! the names of tests are those of the list of faults that a bus can have; c02 and the like are failures users reported.
 
 mod driver;
+mod gripper;
 mod handshake;
 mod line;
+mod reach;
+mod script;
+mod servos;
+mod setup;
+mod strength;
 mod torque;
 mod workbench;
 
@@ -25,12 +31,15 @@ fn rig() -> SimArm {
     SimArm::new(Clock::virtual_at_zero())
 }
 
-fn connect(rig: &SimArm) -> Result<Arm, Error> {
-    let options = Options {
+fn options(rig: &SimArm) -> Options {
+    Options {
         clock: rig.clock().clone(),
         ..Options::default()
-    };
-    Arm::connect(rig.port(), rig.calibration(), options)
+    }
+}
+
+fn connect(rig: &SimArm) -> Result<Arm, Error> {
+    Arm::connect(rig.port(), rig.calibration(), options(rig))
 }
 
 /// A rig with torque on.
@@ -39,6 +48,17 @@ fn armed() -> (SimArm, Arm) {
     let mut arm = connect(&rig).unwrap();
     enable(&mut arm).unwrap();
     (rig, arm)
+}
+
+/// Drives towards `goal` for so many ticks; the last pose that was sent.
+fn drive(rig: &SimArm, arm: &mut Arm, goal: JointVec, ticks: u32) -> JointVec {
+    let mut sent = goal;
+    for _ in 0..ticks {
+        arm.read_state().unwrap();
+        sent = arm.send_action(goal).unwrap();
+        tick(rig);
+    }
+    sent
 }
 
 /// Advances a change of torque every few milliseconds until it is over.

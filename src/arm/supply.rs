@@ -1,0 +1,50 @@
+//! Which supply a servo is made for. The 7.4 V and the 12 V variants look alike, and so do their plugs: a 12 V servo on
+//! 7.4 V is weak and complains, a 7.4 V servo on 12 V burns.
+
+/// Servos whose own upper limit is below this are of the 7.4 V class, volts. They leave the factory with 8.0, those of the
+/// 12 V class with 13 to 14.
+const CLASS_BORDER: f32 = 10.0;
+/// What a servo of the 7.4 V class runs on, from a tired 5 V supply to a full battery of two cells that sags a little.
+const LOW_CLASS: Window = Window { min: 4.5, max: 8.0 };
+/// What a servo of the 12 V class runs on.
+const HIGH_CLASS: Window = Window {
+    min: 9.5,
+    max: 13.0,
+};
+
+/// The voltages that are right, volts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    pub min: f32,
+    pub max: f32,
+}
+
+impl Window {
+    /// What a servo with these limits (`MinVoltageLimit` and `MaxVoltageLimit`, tenths of a volt) is made for: its own
+    /// limits, and those of its class, which are narrower, because the factory's would let a 12 V servo run on 7.4 V.
+    pub fn of(min_decivolts: i32, max_decivolts: i32) -> Self {
+        let [min, max] = [min_decivolts, max_decivolts].map(|limit| limit as f32 / 10.0);
+        let class = if max < CLASS_BORDER {
+            LOW_CLASS
+        } else {
+            HIGH_CLASS
+        };
+        Self {
+            min: min.max(class.min),
+            max: max.min(class.max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variant_wants_its_own_supply() {
+        assert_eq!(Window::of(40, 80), LOW_CLASS);
+        assert_eq!(Window::of(40, 140), HIGH_CLASS);
+        let narrow = Window::of(100, 126);
+        assert_eq!((narrow.min, narrow.max), (10.0, 12.6));
+    }
+}

@@ -1,0 +1,392 @@
+//! Watching over the arm while it is driven: heat, overload, and a supply that sags end a run before they end a servo.
+//!
+//! The driver's own reflexes act at once (less torque for an overloaded gripper, less speed on a weak supply); what needs a
+//! decision about who drives is decided here.
+
+use std::time::Duration;
+
+use crate::arm::{AlarmKind, Cut};
+use crate::joint::{JOINT_COUNT, Joint};
+use crate::runtime::core::Control;
+use crate::runtime::fault_book::{Words, words};
+use crate::runtime::health::{Health, Latched};
+use crate::runtime::{FaultKind, Mode};
+
+/// Readings in a row after which a servo is hot: one may be wrong.
+const HOT_READINGS: u32 = 3;
+/// A hot servo has cooled down below this, °C.
+const COOL_CELSIUS: i32 = 58;
+/// How long the supply may sag with the arm slowed down before the run is stopped.
+const SAG_LIMIT: Duration = Duration::from_millis(500);
+/// How long the supply must be right before it is believed.
+const STEADY: Duration = Duration::from_secs(1);
+/// How long a cleared overload may take to go: it is read once a tick.
+const CLEARING: Duration = Duration::from_millis(500);
+/// How long the arm is said to be before an obstacle after it was last.
+const OBSTACLE_LINGERS: Duration = Duration::from_secs(2);
+
+/// What is remembered of the arm's health.
+#[derive(Debug, Default)]
+pub(super) struct HealthWatch {
+    seen: Health,
+    latched: [Option<Latched>; JOINT_COUNT],
+    /// Until when an overload of a joint that was just cleared is not news.
+    clearing: [Duration; JOINT_COUNT],
+    /// Joints whose alarms the arm itself is to clear.
+    pub clears: Vec<Joint>,
+    hot: [u32; JOINT_COUNT],
+    /// Since when the supply has been weak, and when it was last.
+    sag: Option<(Duration, Duration)>,
+    sag_stopped: bool,
+    obstacle: Option<(Cut, Duration)>,
+    /// Why the arm is to be put down, and nobody may drive it.
+    standing_down: Option<String>,
+}
+
+impl HealthWatch {
+    /// What the window sees.
+    pub fn view(&self) -> Health {
+        let mut view = self.seen.clone();
+        for (joint, latched) in view.joints.iter_mut().zip(&self.latched) {
+            joint.latched.clone_from(latched);
+        }
+        view.unfit = self.unfit();
+        view
+    }
+
+    /// Why nobody may drive the arm now.
+    pub fn unfit(&self) -> Option<String> {
+        let sag = || "the supply of the arm is too weak".to_owned();
+        let hot = self.standing_down.clone();
+        hot.or_else(|| (self.sag.is_some() && self.sag_stopped).then(sag))
+    }
+
+    /// Torque has come on anew, which clears overloads in the servos.
+    pub fn armed(&mut self) {
+        self.latched = Default::default();
+    }
+
+    /// There is no arm any more.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Control {
+    /// Takes in how the arm is.
+    pub(super) fn watch_health(&mut self, health: Health) {
+        if health.rejected > self.health.seen.rejected {
+            let what = format!(
+                "{} values of goals so far were no numbers and were not sent",
+                health.rejected
+            );
+            let remedy = "The joint keeps its last goal. Look at who drives: a policy may have bad statistics.";
+            let kind = FaultKind::BadAction;
+            self.faults
+                .flash(self.now, kind, "goal", words(what, remedy));
+        }
+        self.health.seen = health;
+        for joint in Joint::ALL {
+            self.watch_overload(joint);
+            self.watch_heat(joint);
+        }
+        if self.health.hot.iter().all(|readings| *readings == 0) {
+            self.health.standing_down = None;
+        }
+        self.watch_supply();
+        self.watch_obstacle();
+    }
+
+    /// An overload stays until the operator clears it. The gripper's reflexes go on with less; any other joint keeps a fifth
+    /// of its strength then, and nobody may drive an arm that cannot hold itself.
+    fn watch_overload(&mut self, joint: Joint) {
+        let index = joint.index();
+        let is_news = self.health.seen.joint(joint).has(AlarmKind::Overload)
+            && self.health.latched[index].is_none()
+            && self.now >= self.health.clearing[index];
+        if !is_news {
+            return;
+        }
+        let told = overload_words(joint);
+        self.health.latched[index] = Some(Latched {
+            what: told.what.clone(),
+            remedy: told.remedy.clone(),
+            since: self.now,
+        });
+        if joint != Joint::Gripper && self.arm.armed {
+            self.stop(&format!("an overload of {joint}"));
+        }
+        let kind = FaultKind::Overload;
+        self.faults.raise(self.now, kind, joint.name(), told);
+    }
+
+    /// The operator has seen to an overload.
+    pub(super) fn clear_alarm(&mut self, joint: Joint) {
+        let index = joint.index();
+        self.health.latched[index] = None;
+        self.health.clearing[index] = self.now + CLEARING;
+        if self.arm.armed {
+            self.health.clears.push(joint);
+        }
+        self.faults
+            .set(self.now, FaultKind::Overload, joint.name(), || None);
+    }
+
+    fn watch_heat(&mut self, joint: Joint) {
+        let index = joint.index();
+        let seen = self.health.seen.joint(joint);
+        let celsius = seen.celsius;
+        let readings = match (seen.is_hot(), self.health.hot[index]) {
+            (true, before) => before.saturating_add(1),
+            // Once hot, it stays so until it has cooled down a little.
+            (false, before) if before >= HOT_READINGS && celsius > COOL_CELSIUS => before,
+            (false, _) => 0,
+        };
+        self.health.hot[index] = readings;
+        let is_hot = readings >= HOT_READINGS;
+        let told = is_hot.then(|| heat_words(joint, celsius));
+        if let Some(told) = &told {
+            self.stand_down(&told.what);
+        }
+        self.faults
+            .set(self.now, FaultKind::Overheat, joint.name(), || told);
+    }
+
+    /// The arm is to be put down: whoever drives it stops, it holds, and nobody may drive it while the cause lasts.
+    pub(super) fn stand_down(&mut self, why: &str) {
+        if self.health.standing_down.is_none() {
+            self.health.standing_down = Some(why.to_owned());
+            self.enter(Mode::Hold);
+        }
+    }
+
+    /// A supply that sags is a matter of power, not of the bus: the arm is slowed down by the driver at once, and stopped
+    /// when that does not help. Pushing on would make servos restart.
+    fn watch_supply(&mut self) {
+        let seen = &self.health.seen;
+        let weak: Vec<Joint> = Joint::ALL
+            .into_iter()
+            .filter(|joint| seen.joint(*joint).has(AlarmKind::Voltage))
+            .collect();
+        self.health.sag = match (weak.is_empty(), self.health.sag) {
+            (false, Some((since, _))) => Some((since, self.now)),
+            (false, None) => Some((self.now, self.now)),
+            (true, Some((_, last))) if self.now.saturating_sub(last) >= STEADY => None,
+            (true, sag) => sag,
+        };
+        let Some((since, last)) = self.health.sag else {
+            self.health.sag_stopped = false;
+            self.faults.clear(FaultKind::Supply);
+            return;
+        };
+        let lasted = last.saturating_sub(since);
+        if lasted >= SAG_LIMIT && !self.health.sag_stopped {
+            self.health.sag_stopped = true;
+            if self.arm.armed {
+                self.stop("a supply that sags");
+            }
+        }
+        let told = supply_words(&weak, self.health.seen.volts(), self.health.sag_stopped);
+        self.faults
+            .set(self.now, FaultKind::Supply, "", || Some(told));
+    }
+
+    /// Says what the arm was kept from hitting.
+    fn watch_obstacle(&mut self) {
+        if let Some(obstacle) = self.health.seen.obstacle {
+            self.health.obstacle = Some((obstacle, self.now));
+        }
+        let lingers = |(_, at): &(Cut, Duration)| self.now.saturating_sub(*at) < OBSTACLE_LINGERS;
+        let near = self.health.obstacle.filter(lingers);
+        self.health.obstacle = near;
+        self.faults.set(self.now, FaultKind::Clearance, "", || {
+            near.map(|(obstacle, _)| {
+                words(
+                    format!("{obstacle}: it is not moved closer"),
+                    "The other joints go on. Let whoever drives take another way; an arm that is mounted elsewhere than on \
+                     the table needs another height of it.",
+                )
+            })
+        });
+    }
+}
+
+fn overload_words(joint: Joint) -> Words {
+    if joint == Joint::Gripper {
+        words(
+            "the gripper is overloaded: it is not closed further, and holds with less torque",
+            "Open it, or take out what it squeezes. Then press Clear in the arm's health panel: it lets go for a moment.",
+        )
+    } else {
+        words(
+            format!("{joint} is overloaded: it protects itself with a fifth of its strength"),
+            "Support the arm and take the load off. Press Clear in the arm's health panel, then Resume; if it comes back, \
+             release torque and enable it again, and if it stays, power the arm off and on.",
+        )
+    }
+}
+
+fn heat_words(joint: Joint, celsius: i32) -> Words {
+    words(
+        format!("{joint} is at {celsius} °C: the arm holds, and nobody may drive it"),
+        "Holding heats it further: support the arm and release torque, then let it cool.",
+    )
+}
+
+fn supply_words(weak: &[Joint], volts: f32, is_stopped: bool) -> Words {
+    let where_to = match weak {
+        [] => "a moment ago".to_owned(),
+        all if all.len() == JOINT_COUNT => "at all servos".to_owned(),
+        some => {
+            let names: Vec<&str> = some.iter().map(|joint| joint.name()).collect();
+            format!("at {}", names.join(", "))
+        }
+    };
+    let done = if is_stopped {
+        "the arm was stopped"
+    } else {
+        "it moves slower meanwhile"
+    };
+    words(
+        format!("the supply is wrong {where_to} ({volts:.1} V): {done}"),
+        "Check the supply: its voltage, its plugs, and that it is strong enough (12 V needs 5 A). Then resume.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinematics::Link;
+    use crate::runtime::Command;
+    use crate::runtime::core::ArmOrder;
+    use crate::runtime::core::bench::{Bench, flying};
+
+    fn complain(bench: &mut Bench, joint: Joint, alarm: AlarmKind) {
+        bench.health.joints[joint.index()].alarms = vec![alarm];
+    }
+
+    fn active(bench: &Bench, kind: FaultKind) -> Option<String> {
+        let fault = bench.fault(kind)?;
+        fault.active.then(|| fault.what.clone())
+    }
+
+    #[test]
+    fn an_overloaded_gripper_is_latched_until_it_is_cleared_and_the_run_goes_on() {
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
+        bench.tick(vec![]);
+        bench.health.joints[5].alarms.clear();
+        bench.run(1.0);
+        assert!(active(&bench, FaultKind::Overload).is_some_and(|it| it.contains("gripper")));
+        let latched = bench.seen.health.joint(Joint::Gripper).latched.clone();
+        assert!(latched.is_some_and(|it| it.remedy.contains("Clear")));
+        assert_eq!(
+            (bench.seen.mode, &bench.seen.stopped),
+            (Mode::Policy, &None)
+        );
+        // It complains still when the operator clears it: the arm is told to, and that takes a moment.
+        complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
+        bench.tick(vec![Command::ClearAlarm(Joint::Gripper)]);
+        assert_eq!(bench.order, ArmOrder::ClearAlarm(Joint::Gripper));
+        bench.run(1.0);
+        assert_eq!(active(&bench, FaultKind::Overload), None);
+        assert_eq!(bench.seen.health.joint(Joint::Gripper).latched, None);
+        complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
+        bench.tick(vec![]);
+        assert_eq!(bench.fault(FaultKind::Overload).map(|it| it.count), Some(2));
+    }
+
+    #[test]
+    fn an_overloaded_body_joint_stops_the_arm() {
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::ElbowFlex, AlarmKind::Overload);
+        bench.tick(vec![]);
+        assert_eq!(bench.order, ArmOrder::Freeze);
+        let stopped = bench.seen.stopped.as_ref().map(|it| it.by.as_str());
+        assert_eq!(stopped, Some("an overload of elbow_flex"));
+        assert!(active(&bench, FaultKind::Overload).is_some_and(|it| it.contains("elbow_flex")));
+    }
+
+    #[test]
+    fn a_hot_servo_puts_the_arm_down_and_one_wrong_reading_does_not() {
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::WristRoll, AlarmKind::Hot);
+        bench.health.joints[4].celsius = 66;
+        bench.tick(vec![]);
+        bench.health.joints[4].alarms.clear();
+        bench.run(1.0);
+        assert_eq!(
+            (bench.seen.mode, active(&bench, FaultKind::Overheat)),
+            (Mode::Policy, None)
+        );
+        complain(&mut bench, Joint::WristRoll, AlarmKind::Hot);
+        bench.run(0.2);
+        assert_eq!(bench.seen.mode, Mode::Hold);
+        assert!(active(&bench, FaultKind::Overheat).is_some_and(|it| it.contains("66 °C")));
+        assert!(bench.seen.health.unfit.is_some());
+        bench.tick(vec![Command::SetMode(Mode::Policy)]);
+        assert_eq!(bench.seen.mode, Mode::Hold);
+        assert!(active(&bench, FaultKind::Arming).is_some_and(|it| it.contains("66 °C")));
+        // Warm is not cool.
+        bench.health.joints[4].alarms = vec![AlarmKind::Warm];
+        bench.health.joints[4].celsius = 62;
+        bench.run(1.0);
+        assert!(bench.seen.health.unfit.is_some());
+        bench.health.joints[4].celsius = 57;
+        bench.tick(vec![]);
+        bench.tick(vec![Command::SetMode(Mode::Policy)]);
+        assert_eq!(bench.seen.mode, Mode::Policy);
+    }
+
+    #[test]
+    fn a_supply_that_sags_is_said_at_once_and_stops_the_run_when_it_stays() {
+        let mut bench = flying(50);
+        for joint in Joint::ALL {
+            complain(&mut bench, joint, AlarmKind::Voltage);
+        }
+        bench.tick(vec![]);
+        assert!(active(&bench, FaultKind::Supply).is_some_and(|it| it.contains("all servos")));
+        assert_eq!(bench.seen.mode, Mode::Policy);
+        bench.health = Health::default();
+        bench.run(2.0);
+        assert_eq!(
+            (bench.seen.mode, active(&bench, FaultKind::Supply)),
+            (Mode::Policy, None)
+        );
+        complain(&mut bench, Joint::ShoulderLift, AlarmKind::Voltage);
+        bench.run(0.4);
+        assert_eq!(bench.seen.mode, Mode::Policy);
+        bench.run(0.3);
+        assert!(
+            bench
+                .seen
+                .stopped
+                .as_ref()
+                .is_some_and(|it| it.acknowledged)
+        );
+        assert!(active(&bench, FaultKind::Supply).is_some_and(|it| it.contains("stopped")));
+        bench.tick(vec![Command::Resume]);
+        bench.tick(vec![Command::SetMode(Mode::Policy)]);
+        assert_eq!(bench.seen.mode, Mode::Hold, "not while it sags");
+        bench.health = Health::default();
+        bench.run(1.5);
+        bench.tick(vec![Command::SetMode(Mode::Policy)]);
+        assert_eq!(bench.seen.mode, Mode::Policy);
+    }
+
+    #[test]
+    fn what_the_arm_was_kept_from_is_named_for_a_while() {
+        let mut bench = flying(50);
+        bench.health.obstacle = Some(Cut::Table(Link::Gripper));
+        bench.tick(vec![]);
+        bench.health.obstacle = None;
+        bench.run(1.0);
+        assert!(active(&bench, FaultKind::Clearance).is_some_and(|it| it.contains("gripper")));
+        bench.run(1.5);
+        assert_eq!(active(&bench, FaultKind::Clearance), None);
+        assert_eq!(bench.seen.mode, Mode::Policy);
+        bench.health.rejected = 6;
+        bench.tick(vec![]);
+        assert!(active(&bench, FaultKind::BadAction).is_some_and(|it| it.contains('6')));
+    }
+}
