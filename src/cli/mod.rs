@@ -12,6 +12,7 @@ mod predict;
 mod rig;
 mod run;
 mod teleop;
+mod workshop;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -43,6 +44,8 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
+        Some(Verb::Setup(args)) => workshop::setup(args, out),
+        Some(Verb::Calibrate(args)) => workshop::calibrate(args, out),
         None => window(&cli.window, err),
     }
 }
@@ -124,6 +127,11 @@ mod tests {
             ("bench --device cuda", "gpu:N"),
             ("bench --runs 0", "--runs"),
             ("check --camera front", "NAME=SOURCE"),
+            ("calibrate --port COM3 --id blue", "--role"),
+            (
+                "calibrate --port COM3 --role boss --id blue",
+                "follower or leader",
+            ),
             ("fly", "fly"),
         ];
         for (words, expected) in cases {
