@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::camera;
+use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::gpu::DeviceChoice;
 use crate::policy::RtcSchedule;
@@ -36,6 +37,10 @@ pub enum Verb {
     Bench(BenchArgs),
     /// Say what this machine and a checkpoint can do together, before any torque
     Check(CheckArgs),
+    /// Serve pretend arms on serial ports, for this program, LeRobot or any other
+    Emulate(Box<EmulateArgs>),
+    /// The simulated rig by itself
+    Sim(SimArgs),
 }
 
 /// The device that computes.

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod cost;
+mod emulate;
 mod memory;
 mod output;
 mod parse;
@@ -19,6 +20,8 @@ use clap::Parser as _;
 
 pub use args::{Cli, RigArgs, Verb};
 pub use output::Outcome;
+
+use emulate::SimVerb;
 
 /// Runs the program as if started with `words`, the first of which is the program's name.
 ///
@@ -41,6 +44,10 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
+        Some(Verb::Emulate(args)) => emulate::run(args, out, err),
+        Some(Verb::Sim(args)) => match &args.verb {
+            SimVerb::Emulate(args) => emulate::run(args, out, err),
+        },
         None => window(&cli.window, err),
     }
 }
@@ -102,7 +109,7 @@ mod tests {
     fn help_and_version_are_results() {
         let (outcome, out, err) = smolpilot("--help");
         assert_eq!((outcome, err.as_str()), (Outcome::Done, ""));
-        for verb in ["run", "predict", "bench", "check"] {
+        for verb in ["run", "predict", "bench", "check", "emulate", "sim"] {
             assert!(out.contains(verb), "{verb}");
         }
         assert_eq!(
@@ -122,6 +129,9 @@ mod tests {
             ("bench --device cuda", "gpu:N"),
             ("bench --runs 0", "--runs"),
             ("check --camera front", "NAME=SOURCE"),
+            ("emulate --role chief", "follower or leader"),
+            ("emulate --hand fly", "sweep"),
+            ("sim emulate --fresh --boxed", "cannot be used"),
             ("fly", "fly"),
         ];
         for (words, expected) in cases {

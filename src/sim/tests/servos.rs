@@ -146,6 +146,19 @@ fn a_request_whose_end_is_missing_does_not_swallow_the_next_one() {
 }
 
 #[test]
+fn two_requests_in_one_go_are_answered_one_behind_the_other() {
+    let rig = rig();
+    let mut port = rig.port();
+    let both = [status_frame(2, 0x01, &[]), status_frame(6, 0x01, &[])].concat();
+    port.write_all(&both).unwrap();
+    rig.clock().advance(Duration::from_secs(1));
+    let mut bytes = [0; 12];
+    port.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes[..6], status_frame(2, 0, &[]));
+    assert_eq!(bytes[6..], status_frame(6, 0, &[]));
+}
+
+#[test]
 fn many_joints_at_work_pull_the_supply_down() {
     let rig = rig();
     assert_eq!(read(&rig, 1, Register::PresentVoltage), 120);
