@@ -11,8 +11,10 @@ is the emulator's (`--control`). Nothing outside a temporary folder is written. 
 
 import builtins
 import contextlib
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ import lerobot  # noqa: E402
 from lerobot.robots.so_follower import SO101Follower, SO101FollowerConfig  # noqa: E402
 from lerobot.teleoperators.so_leader import SO101Leader, SO101LeaderConfig  # noqa: E402
 from lerobot.motors import motors_bus  # noqa: E402
+from PIL import Image  # noqa: E402
 
 JOINTS = ["shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper"]
 
@@ -37,8 +40,9 @@ class Emulator:
     """`smolpilot emulate`, its ports, and its hand."""
 
     def __init__(self, *words):
-        command = [SMOLPILOT, "emulate", "--control", *map(str, words)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [SMOLPILOT, "emulate", "--control", "--log", *map(str, words)]
+        self.log = tempfile.TemporaryFile("w+", dir=HOME)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         count = 2 if "--pair" in words else 1
         lines = [self.process.stdout.readline().split() for _ in range(count)]
         self.ports = dict(lines)
@@ -46,12 +50,19 @@ class Emulator:
     def tell(self, line):
         print(line, file=self.process.stdin, flush=True)
 
+    def counted(self, pattern):
+        """The sum of a number in all lines of the emulator's log so far."""
+        self.log.seek(0)
+        return sum(int(number) for number in re.findall(pattern, self.log.read()))
+
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self.process.stdin.close()
-        assert self.process.wait(timeout=10) == 0, "the emulator ended with an error"
+        ended = self.process.wait(timeout=10)
+        if kind is None:
+            check(ended == 0 and self.counted(r"(\d+) bytes were no request") == 0, "the emulator understood every byte")
 
 
 @contextlib.contextmanager
@@ -60,7 +71,7 @@ def operator(answer):
     asked = builtins.input
 
     def typed(prompt=""):
-        print(f"    LeRobot asks: {prompt.strip()}")
+        print(f"   LeRobot asks: {prompt.strip()}", file=sys.stderr)
         return answer(prompt)
 
     builtins.input = typed
@@ -102,7 +113,8 @@ def calibrate(emulator, role, arm):
     polled = motors_bus.enter_pressed
     motors_bus.enter_pressed = enter
     try:
-        with operator(answer):
+        # Its live table of positions would fill thousands of lines.
+        with operator(answer), contextlib.redirect_stdout(io.StringIO()):
             arm.connect()
     finally:
         motors_bus.enter_pressed = polled
@@ -204,12 +216,18 @@ def refuse(prompt):
 
 def accepted(port, file):
     """smolpilot meets the arm with this file: its handshake compares every servo with it."""
+    picture = HOME / "grey.png"
+    Image.new("RGB", (64, 48), "grey").save(picture)
     words = [SMOLPILOT, "run", "--follower", port, "--calibration", file, "--seconds", "1", "--json"]
+    words += ["--camera", f"front={picture}", "--camera", f"wrist={picture}"]
     environment = {**os.environ, "HOME": str(HOME)}
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, env=environment, timeout=120)
     summary = json.loads(done.stdout) if done.stdout.strip() else {}
-    check(done.returncode == 0 and not summary.get("faults"),
-          f"smolpilot accepts {Path(file).name} {summary.get('faults', done.stderr[-400:])}")
+    # Packets that a busy machine was too slow for have nothing to do with the file.
+    faults = [fault for fault in summary.get("faults", []) if "not fit" in fault["what"]]
+    if done.returncode != 0 or faults:
+        raise AssertionError(f"smolpilot refuses {file}: {faults} {done.stderr}")
+    print(f"   ok: smolpilot accepts {Path(file).name}", flush=True)
     wrong = json.loads(Path(file).read_text())
     wrong["elbow_flex"]["homing_offset"] += 1
     other = HOME / "wrong.json"
@@ -238,9 +256,9 @@ def take_ours():
 
 
 def bear_noise():
-    step("a bad line: one transaction in fifty is struck")
+    step("a bad line: one transaction in thirty is struck")
     script = HOME / "bad.faults"
-    script.write_text("every 1/50 seed 3 drop|flip|late:5   # what LeRobot's retries get over\n")
+    script.write_text("every 1/30 seed 3 drop|flip|late:5   # what LeRobot's retries get over\n")
     folder = os.environ["HF_LEROBOT_CALIBRATION"]
     with Emulator("--calibration", folder, "--id", "noisy") as emulator:
         follower = SO101Follower(SO101FollowerConfig(port=emulator.ports["follower"], id="noisy", num_read_retries=5))
@@ -250,9 +268,10 @@ def bear_noise():
         for _ in range(300):
             follower.get_observation()
         emulator.tell("heal")
-        time.sleep(0.2)
+        time.sleep(1.2)
         follower.disconnect()
-        check(True, "300 observations in spite of it")
+        strikes = emulator.counted(r"(\d+) struck by faults")
+        check(strikes > 1, f"300 observations in spite of {strikes} faults")
 
 
 if __name__ == "__main__":

@@ -6,5 +6,7 @@
 mod bus;
 mod operator;
 mod policy;
+#[cfg(unix)]
+mod pty;
 mod scripted;
 mod stand;
