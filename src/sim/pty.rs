@@ -120,7 +120,8 @@ fn remove_link(link: &Path) {
 #[cfg(unix)]
 mod server;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::time::Duration;

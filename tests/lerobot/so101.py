@@ -91,6 +91,19 @@ def check(condition, what):
     print(f"   ok: {what}", flush=True)
 
 
+def meet(arm):
+    """Connects. LeRobot pings each motor once and waits 50 ms; a busy machine may be slower than that now and then."""
+    for _ in range(5):
+        try:
+            return arm.connect()
+        except RuntimeError as error:
+            if "motor check failed" not in str(error):
+                raise
+            print("   a motor was too slow to be met; again", file=sys.stderr)
+            arm.bus.port_handler.closePort()
+    return arm.connect()
+
+
 def calibrate(emulator, role, arm):
     """LeRobot's calibration: middle, ENTER, sweep all joints, ENTER."""
 
@@ -115,7 +128,7 @@ def calibrate(emulator, role, arm):
     try:
         # Its live table of positions would fill thousands of lines.
         with operator(answer), contextlib.redirect_stdout(io.StringIO()):
-            arm.connect()
+            meet(arm)
     finally:
         motors_bus.enter_pressed = polled
     emulator.tell(f"{role} hand:middle")
@@ -205,7 +218,7 @@ def fly_a_pair():
         step("LeRobot again, without calibrating again")
         again = SO101Follower(SO101FollowerConfig(port=emulator.ports["follower"], id="lero"))
         with operator(refuse):
-            again.connect()
+            meet(again)
         check(again.is_calibrated, "connected with the file")
         again.disconnect()
 
@@ -244,8 +257,8 @@ def take_ours():
         follower = SO101Follower(SO101FollowerConfig(port=emulator.ports["follower"], id="ours"))
         leader = SO101Leader(SO101LeaderConfig(port=emulator.ports["leader"], id="ours"))
         with operator(refuse):
-            follower.connect()
-            leader.connect()
+            meet(follower)
+            meet(leader)
         check(follower.is_calibrated and leader.is_calibrated, "both are calibrated as they come")
         first = read_pose(leader)
         time.sleep(1.0)
@@ -262,7 +275,7 @@ def bear_noise():
     folder = os.environ["HF_LEROBOT_CALIBRATION"]
     with Emulator("--calibration", folder, "--id", "noisy") as emulator:
         follower = SO101Follower(SO101FollowerConfig(port=emulator.ports["follower"], id="noisy", num_read_retries=5))
-        follower.connect()
+        meet(follower)
         for line in script.read_text().splitlines():
             emulator.tell(line)
         for _ in range(300):

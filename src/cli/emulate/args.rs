@@ -23,6 +23,10 @@ pub enum SimVerb {
 }
 
 /// `smolpilot emulate`
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on the command line"
+)]
 #[derive(Args, Clone, Debug, Default)]
 #[command(
     after_help = "Prints one line an arm, its role and the path of its port, and serves until Ctrl-C.\n\
