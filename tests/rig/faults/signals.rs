@@ -2,80 +2,62 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use smolpilot::clock::Clock;
-use smolpilot::joint::Joint;
-use smolpilot::sim::{Fault, Pty, SimArm};
+use smolpilot::joint::{Joint, JointVec};
+use smolpilot::sim::{Fault, Gesture, Pty, SimArm};
 
 use crate::flight::GOAL;
 
 /// Longer than anything takes on a busy machine; reached only when the test fails.
 const LIMIT: Duration = Duration::from_mins(1);
-/// How long the program may take to drive. On a machine that is too busy for pretend servos to answer in time, it says so
-/// and waits for its operator, who tries again.
-const DRIVEN: Duration = Duration::from_secs(20);
-const STARTS: u32 = 3;
 /// Counts that a joint is pushed from where it stands, while it is driven, and after a stop.
 const PUSHED: i32 = 60;
 const AT_REST: i32 = 12;
 
-/// One program at a time: each computes for a second or two, and the pretend servos have to answer meanwhile.
-static TURN: Mutex<()> = Mutex::new(());
+/// Where the leader is held, far from where the follower stands.
+const HELD: JointVec = JointVec([40.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
 
-/// The program, flying an arm whose joints are blocked, so that each pushes towards where the policy wants it.
+/// The program, flying an arm whose joints are blocked, so that one pushes towards where its leader is.
 struct Flown {
     arm: SimArm,
     program: Child,
-    _port: Pty,
+    _ports: [Pty; 2],
     _folder: tempfile::TempDir,
-    _turn: MutexGuard<'static, ()>,
 }
 
 impl Flown {
     fn pushing() -> Self {
-        for _ in 0..STARTS {
-            let mut flown = Self::start();
-            if flown.came_to(|arm| pushed(arm) > PUSHED) {
-                return flown;
-            }
-        }
-        panic!("it does not drive");
-    }
-
-    fn start() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let arm = SimArm::new(Clock::real());
-        let port = Pty::start(arm.clone(), None).unwrap();
+        let clock = Clock::real();
+        let served = |arm: SimArm| (arm.clone(), Pty::start(arm, None).unwrap());
+        let follower = served(SimArm::new(clock.clone()));
+        let leader = served(SimArm::leader(clock));
+        leader.0.hand(Gesture::To(HELD));
         let folder = tempfile::tempdir().unwrap();
-        let program = start(&port.path().unwrap(), folder.path(), &arm);
-        Self {
-            arm,
-            program,
-            _port: port,
+        let mut flown = Self {
+            program: start(folder.path(), &follower, &leader),
+            arm: follower.0,
+            _ports: [follower.1, leader.1],
             _folder: folder,
-            _turn: turn,
-        }
+        };
+        let driven = |arm: &SimArm| Joint::ALL.iter().all(|&joint| arm.torque(joint));
+        flown.wait_until("driven", driven);
+        (1..=6).for_each(|id| flown.arm.inject(Fault::Stuck(id)));
+        flown.wait_until("pushing", |arm| pushed(arm) > PUSHED);
+        flown
     }
 
-    /// Waits until the arm is driven, blocks its joints, and waits until it is like this.
-    fn came_to(&mut self, condition: impl Fn(&SimArm) -> bool) -> bool {
-        let end = Instant::now() + DRIVEN;
-        let mut is_blocked = false;
-        while Instant::now() < end {
-            assert!(self.program.try_wait().unwrap().is_none(), "it has ended");
-            let is_driven = Joint::ALL.iter().all(|&joint| self.arm.torque(joint));
-            if is_driven && !is_blocked {
-                (1..=6).for_each(|id| self.arm.inject(Fault::Stuck(id)));
-                is_blocked = true;
-            }
-            if is_blocked && condition(&self.arm) {
-                return true;
-            }
+    fn wait_until(&mut self, what: &str, condition: impl Fn(&SimArm) -> bool) {
+        let end = Instant::now() + LIMIT;
+        while !condition(&self.arm) {
+            let ended = self.program.try_wait().unwrap();
+            assert!(
+                ended.is_none() && Instant::now() < end,
+                "never {what}: {ended:?}"
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
     }
 
     /// Sends these signals one right after the other.
@@ -104,30 +86,28 @@ impl Flown {
 
 impl Drop for Flown {
     fn drop(&mut self) {
-        // Only one that does not drive, or a failed test, leaves it running.
+        // Only a failed test leaves it running.
         self.program.kill().ok();
         self.program.wait().ok();
     }
 }
 
-fn start(port: &Path, folder: &Path, arm: &SimArm) -> Child {
-    let (calibration, picture) = (folder.join("arm.json"), folder.join("grey.png"));
-    std::fs::write(&calibration, arm.calibration().to_json()).unwrap();
-    image::RgbImage::new(64, 48).save(&picture).unwrap();
-    let camera = |name: &str| format!("--camera={name}={}", picture.display());
-    Command::new("nice")
-        .args(["-n", "19", env!("CARGO_BIN_EXE_smolpilot")])
-        .args(["run", "--arm", "--device=flex", "--policy=demo"])
-        .args([camera("front"), camera("wrist")])
-        .arg("--follower")
-        .arg(port)
-        .arg("--calibration")
-        .arg(calibration)
-        .env("RAYON_NUM_THREADS", "1")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+/// The program without a policy, which would take the time that the pretend servos need to answer in.
+fn start(folder: &Path, follower: &(SimArm, Pty), leader: &(SimArm, Pty)) -> Child {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_smolpilot"));
+    program.args(["teleop", "--arm"]);
+    let names = [
+        ("follower", "calibration"),
+        ("leader", "leader-calibration"),
+    ];
+    for ((arm, port), (role, calibration)) in [follower, leader].into_iter().zip(names) {
+        let file = folder.join(format!("{role}.json"));
+        std::fs::write(&file, arm.calibration().to_json()).unwrap();
+        program.arg(format!("--{role}")).arg(port.path().unwrap());
+        program.arg(format!("--{calibration}")).arg(file);
+    }
+    let program = program.stdout(Stdio::null()).stderr(Stdio::null());
+    program.spawn().unwrap()
 }
 
 /// Counts that the joint which is pushed most is away from the goal that it was told last.
