@@ -39,6 +39,11 @@ pub fn guard(halt: Halt) {
     *HALT.lock().unwrap_or_else(PoisonError::into_inner) = Some(halt);
 }
 
+/// The arm was stopped and its loop has ended: there is nothing left to stop.
+pub fn over() {
+    *HALT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 /// Whether the program is to end.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)

@@ -63,6 +63,7 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
     drop(keeper);
     drop(gamepad);
     let halted = rig.shutdown();
+    ending::over();
     closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
     if halted == Halted::Unconfirmed {
         bail!(ending::UNCONFIRMED);

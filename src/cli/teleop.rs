@@ -69,6 +69,7 @@ pub fn run(args: &TeleopArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let led = lead(&runtime, args.seconds);
     let last = runtime.snapshot.get().unwrap_or_default();
     let halted = runtime.shutdown();
+    ending::over();
     let (began, aligned) = led?;
     let summary = Summary::of(&began, &aligned, &last);
     deliver(out, args.json.json.as_ref(), &summary, |out| {
@@ -123,11 +124,21 @@ fn until(
         if !runtime.is_running() {
             bail!("the control thread has ended before {what}");
         }
+        if let Some(why) = refusal(&seen) {
+            bail!("{why}");
+        }
         waited += LOOK;
         if waited >= limit {
             bail!(failure(&seen).unwrap_or_else(|| format!("it took too long before {what}")));
         }
     }
+}
+
+/// Why torque was not switched on, when it was asked for.
+fn refusal(seen: &Snapshot) -> Option<String> {
+    let mut faults = seen.faults.iter();
+    let refused = faults.find(|fault| fault.active && fault.kind == FaultKind::Arming)?;
+    Some(sentences(&refused.what, &refused.remedy))
 }
 
 fn is_led(seen: &Snapshot) -> bool {
@@ -142,16 +153,23 @@ fn failure(seen: &Snapshot) -> Option<String> {
     let stops = |kind| {
         matches!(
             kind,
-            FaultKind::BusLost | FaultKind::Arming | FaultKind::LeaderLost
+            FaultKind::BusLost
+                | FaultKind::Arming
+                | FaultKind::LeaderLost
+                | FaultKind::LoopStalled
+                | FaultKind::LoopDied
         )
     };
     let mut faults = seen.faults.iter();
     let fault = faults.find(|fault| fault.active && stops(fault.kind));
     let told = fault.map(|fault| sentences(&fault.what, &fault.remedy));
-    told.or_else(|| match &seen.leader.as_ref()?.status {
-        LeaderStatus::Lost(why) => Some(format!("the leader: {why}")),
-        _ => None,
-    })
+    let stopped = seen.stopped.as_ref().filter(|_| !ending::interrupted());
+    let stopped = stopped.map(|stop| format!("the arm was stopped by {}", stop.by));
+    told.or(stopped)
+        .or_else(|| match &seen.leader.as_ref()?.status {
+            LeaderStatus::Lost(why) => Some(format!("the leader: {why}")),
+            _ => None,
+        })
 }
 
 impl Summary {

@@ -7,7 +7,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use smolpilot::joint::{Joint, JointVec};
 use smolpilot::runtime::{Command, FaultKind, Mode, PolicyStatus};
-use smolpilot::sim::{Distortion, Fault, SimArm};
+use smolpilot::sim::{Distortion, Fault, Gesture, SimArm};
 
 use crate::flight::{COUNT, Flight, GOAL, Plan, START};
 use crate::scripted::Mood;
@@ -15,8 +15,8 @@ use crate::stand::armed;
 
 /// One frame in so many is struck.
 const ONE_IN: u32 = 500;
-/// Frames in a tick: two readings of six servos.
-const FRAMES: u32 = 12;
+/// Frames in a tick: a question, six answers, and the goals.
+const FRAMES: u32 = 8;
 /// One strike in so many lasts until the arm is stopped.
 const LONG: u32 = 40;
 /// How often the target changes, ticks.
@@ -31,6 +31,7 @@ struct Soak {
     mode: Mode,
     rng: ChaCha8Rng,
     strikes: u64,
+    leader_strikes: u64,
     long: u64,
     stops: u64,
     /// Until when the log was checked.
@@ -42,7 +43,7 @@ struct Soak {
 impl Soak {
     fn new(mode: Mode, seed: u64) -> Self {
         let mut plan = Plan::new(START);
-        let leader = (mode == Mode::Teleop).then(|| SimArm::new(plan.arm.clock().clone()));
+        let leader = (mode == Mode::Teleop).then(|| SimArm::leader(plan.arm.clock().clone()));
         plan.leader.clone_from(&leader);
         let mut flight = Flight::armed(plan);
         flight.tell(Command::SetMode(mode));
@@ -53,6 +54,7 @@ impl Soak {
             mode,
             rng: ChaCha8Rng::seed_from_u64(seed),
             strikes: 0,
+            leader_strikes: 0,
             long: 0,
             stops: 0,
             leader,
@@ -85,44 +87,48 @@ impl Soak {
     fn aim(&mut self) {
         let pose = JointVec::from_fn(|joint| START[joint] + self.rng.random_range(-20.0..20.0));
         match &self.leader {
-            Some(leader) => {
-                for joint in Joint::ALL {
-                    let counts = leader.calibration().unnormalize(joint, pose[joint]);
-                    let id = leader.calibration().motor(joint).id;
-                    leader.inject(Fault::Position(id, counts));
-                }
-            }
+            Some(leader) => leader.hand(Gesture::To(pose)),
             None => self.flight.mood.set(Mood::Pose(pose)),
         }
     }
 
+    /// Something goes wrong with the next reading of one of the arms.
     fn strike(&mut self) {
-        self.strikes += 1;
-        let nth = self.rng.random_range(0..6);
         let id = self.rng.random_range(1..=6);
-        let distortion = match self.rng.random_range(0..5) {
-            _ if self.rng.random_ratio(1, LONG) => {
-                self.long += 1;
-                return self.flight.arm.inject(Fault::MuteFor(id, 60));
-            }
-            0 => {
-                return self
-                    .flight
-                    .arm
-                    .inject(Fault::MuteFor(id, self.rng.random_range(1..8)));
-            }
-            1 => Distortion::Drop(nth),
-            2 => Distortion::LoseRequest,
-            3 => Distortion::Flip {
-                nth,
-                bit: self.rng.random_range(0..168),
-            },
-            _ => Distortion::Late(Duration::from_millis(self.rng.random_range(30..50))),
-        };
-        self.flight.arm.inject(Fault::Next {
+        if self.rng.random_ratio(1, LONG) {
+            self.strikes += 1;
+            self.long += 1;
+            self.flight.arm.inject(Fault::MuteFor(id, 60));
+            return;
+        }
+        let nth = self.rng.random_range(0..6);
+        let next = |distortion| Fault::Next {
             skip: 0,
             distortion,
-        });
+        };
+        let fault = match self.rng.random_range(0..5) {
+            0 => Fault::MuteFor(id, self.rng.random_range(1..8)),
+            1 => next(Distortion::Drop(nth)),
+            2 => next(Distortion::LoseRequest),
+            3 => {
+                let bit = self.rng.random_range(0..168);
+                next(Distortion::Flip { nth, bit })
+            }
+            _ => {
+                let late = self.rng.random_range(30..50);
+                next(Distortion::Late(Duration::from_millis(late)))
+            }
+        };
+        match &self.leader {
+            Some(leader) if self.rng.random_ratio(1, 2) => {
+                self.leader_strikes += 1;
+                leader.inject(fault);
+            }
+            _ => {
+                self.strikes += 1;
+                self.flight.arm.inject(fault);
+            }
+        }
     }
 
     /// Does what an operator does: looks at a stop, resumes, and lets it drive again.
@@ -153,6 +159,7 @@ impl Soak {
             FaultKind::BusRetry,
             FaultKind::BusLost,
             FaultKind::LeaderLost,
+            FaultKind::Clearance,
         ];
         let strange = seen.faults.iter().find(|it| !known.contains(&it.kind));
         assert!(strange.is_none(), "{strange:?}");
@@ -206,11 +213,12 @@ impl Soak {
     fn tell(&self) {
         let seen = &self.flight.snapshot;
         println!(
-            "{}: {} ticks, {} late, {} strikes, {} retries, {} stops, longest step {:.2}",
+            "{}: {} ticks, {} late, {} and {} strikes, {} retries, {} stops, longest step {:.2}",
             self.mode,
             seen.tick.0,
             seen.late_ticks,
             self.strikes,
+            self.leader_strikes,
             seen.bus_retries,
             self.stops,
             seen.max_step
@@ -233,6 +241,12 @@ impl Soak {
             "{} of {}",
             shown.count,
             self.strikes
+        );
+        let leader = seen.leader.as_ref().map_or(0, |leader| leader.retries);
+        assert!(
+            leader >= self.leader_strikes,
+            "{leader} of {}",
+            self.leader_strikes
         );
         // A servo that is silent for long is a stop; two at once are one.
         let stops = self.long * 9 / 10..=self.long;

@@ -35,6 +35,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     // The picture before the stop: its faults are those of the run.
     let last = rig.runtime.snapshot.get().unwrap_or_default();
     let halted = rig.shutdown();
+    ending::over();
     if halted == Halted::Unconfirmed {
         log::error!("{}", ending::UNCONFIRMED);
     }
