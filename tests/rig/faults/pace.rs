@@ -192,7 +192,7 @@ fn assert_nothing_stale(stand: &Stand, writes: usize) {
 #[test]
 fn fault_27_a_loop_blocked_inside_a_read_is_stopped_too() {
     let stand = pushing(|_| {});
-    stand.arm.inject(Fault::Stall(Duration::from_millis(1000)));
+    stand.arm.inject(Fault::Stall(Duration::from_secs(1)));
     until_frozen(&stand);
     assert_nothing_stale(&stand, stand.arm.writes().len());
 }
