@@ -222,13 +222,11 @@ impl Clearance {
     pub(super) fn obstacle(&self, pose: JointVec, floors: &Gaps) -> Option<Cut> {
         let gaps = self.gaps(pose);
         let index = (0..COUNT).find(|index| gaps.0[*index] < floors.0[*index])?;
-        Some(match ABOVE_TABLE.get(index) {
-            Some(above) => Cut::Table(CAPSULES[*above].link),
-            None => {
-                let (one, other) = PAIRS[index - ABOVE_TABLE.len()];
-                Cut::SelfCollision(CAPSULES[one].link, CAPSULES[other].link)
-            }
-        })
+        if let Some(above) = ABOVE_TABLE.get(index) {
+            return Some(Cut::Table(CAPSULES[*above].link));
+        }
+        let (one, other) = PAIRS[index - ABOVE_TABLE.len()];
+        Some(Cut::SelfCollision(CAPSULES[one].link, CAPSULES[other].link))
     }
 
     /// How close the arm comes to the table (all but the fingers, then the fingers) and to itself, metres.

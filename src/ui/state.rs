@@ -273,6 +273,11 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
             "The arm is being let down. Wait, then press Enable torque; or press STOP to hold it.",
         );
     }
+    if snapshot.health.unfit.is_some() {
+        return Some(
+            "The arm is too hot, or its supply too weak, to be driven. The fault says what to do.",
+        );
+    }
     match snapshot.connection {
         Connection::Connected { torque: true } => {}
         // What is chosen now drives as soon as the arm can follow.

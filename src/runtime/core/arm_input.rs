@@ -32,7 +32,7 @@ pub struct ArmState {
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
     /// How the servos are.
-    pub health: Health,
+    pub health: Box<Health>,
 }
 
 /// Why the arm could not be read or did not take an order.

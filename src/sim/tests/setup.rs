@@ -45,7 +45,7 @@ fn a_new_arm_is_set_up_once_and_locked_again() {
         let ends = |write: Option<&WriteRecord>| write.map(|it| (it.address, it.bytes[0]));
         let lock = Register::Lock.address();
         assert_eq!(ends(of_this.clone().next()), Some((lock, 0)));
-        assert_eq!(ends(of_this.last()), Some((lock, 1)));
+        assert_eq!(ends(of_this.clone().next_back()), Some((lock, 1)));
     }
     assert!(
         Joint::ALL.iter().all(|joint| !rig.torque(*joint)),
