@@ -15,6 +15,8 @@ use crate::kinematics::{Link, forward_robot};
 const ROUNDING: f32 = 0.002;
 /// Rounding errors in a gap that does not change, metres.
 const SAME: f32 = 1e-6;
+/// Poses looked at on a planned way.
+const LOOKS: u16 = 32;
 
 /// Where the table is and how much room is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -203,6 +205,17 @@ impl Clearance {
             };
             (margin + ROUNDING).min(now.0[index]) - SAME
         }))
+    }
+
+    /// Whether the way from one pose to another, each joint in proportion, keeps its margins, or comes no closer to anything
+    /// than it is at its beginning.
+    pub fn is_clear(&self, from: JointVec, to: JointVec) -> bool {
+        let floors = self.floors(&self.gaps(from));
+        (1..=LOOKS).all(|look| {
+            let share = f32::from(look) / f32::from(LOOKS);
+            let pose = from.zip(to, |a, b| a + (b - a) * share);
+            self.obstacle(pose, &floors).is_none()
+        })
     }
 
     /// The first thing that a pose comes too close to.
