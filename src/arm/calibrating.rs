@@ -103,7 +103,7 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// One joint as the operator sees it. Degrees from the middle pose; from where the joint is, before there is one.
+/// One joint as the operator sees it. Degrees from the middle pose; from where the joint was at first, before there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointBar {
     pub joint: Joint,
@@ -126,6 +126,8 @@ pub struct JointBar {
 struct Seen {
     encoder: i32,
     at: Duration,
+    /// Where it was at the beginning.
+    first: i32,
     /// Where it was when it last moved, and when.
     anchor: i32,
     since: Duration,
@@ -188,6 +190,7 @@ impl Calibrating {
             };
             self.seen[index] = Some(Seen {
                 encoder,
+                first: self.seen[index].map_or(encoder, |seen| seen.first),
                 at: now,
                 anchor,
                 since,
@@ -377,7 +380,8 @@ impl Calibrating {
             is_swept: joint != Joint::WristRoll,
         };
         let (Some(zero), Some(sweeps)) = (zero, &self.sweeps) else {
-            let now = seen.filter(|_| !self.is_silent(joint)).map(|_| 0.0);
+            let heard = seen.filter(|_| !self.is_silent(joint));
+            let now = heard.map(|seen| degrees(short_way(seen.first, seen.encoder)));
             return JointBar { now, ..bar };
         };
         let sweep = &sweeps[index];

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::arm::Role;
 use crate::camera;
+use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::gpu::DeviceChoice;
 use crate::policy::RtcSchedule;
@@ -38,6 +40,14 @@ pub enum Verb {
     Bench(BenchArgs),
     /// Say what this machine and a checkpoint can do together, before any torque
     Check(CheckArgs),
+    /// Give an arm's servos their numbers, one at a time; without a port, find it by its plug first
+    Setup(SetupArgs),
+    /// Calibrate an arm by hand, as LeRobot does, and keep it where LeRobot looks for it
+    Calibrate(CalibrateArgs),
+    /// Serve pretend arms on serial ports, for this program, LeRobot or any other
+    Emulate(Box<EmulateArgs>),
+    /// The simulated rig by itself
+    Sim(SimArgs),
 }
 
 /// The device that computes.
@@ -284,4 +294,32 @@ pub struct CheckArgs {
     pub fps: f32,
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+/// `smolpilot setup`
+#[derive(Args, Debug)]
+pub struct SetupArgs {
+    /// The serial port; without it, it is found by pulling its plug
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<String>,
+    /// What the arm is for, follower or leader: a leader has other gears
+    #[arg(long, value_name = "ROLE", default_value = "follower")]
+    pub role: Role,
+}
+
+/// `smolpilot calibrate`
+#[derive(Args, Debug)]
+pub struct CalibrateArgs {
+    /// The serial port, for example /dev/ttyACM0 or COM5
+    #[arg(long, value_name = "PORT")]
+    pub port: String,
+    /// What the arm is for: follower or leader
+    #[arg(long, value_name = "ROLE")]
+    pub role: Role,
+    /// The name of the arm, LeRobot's `--robot.id` or `--teleop.id`
+    #[arg(long, value_name = "NAME")]
+    pub id: String,
+    /// Ask nothing: a step is over when it is done and the arm has stood still for two seconds
+    #[arg(long)]
+    pub yes: bool,
 }

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod cost;
+mod emulate;
 mod memory;
 mod output;
 mod parse;
@@ -12,6 +13,7 @@ mod predict;
 mod rig;
 mod run;
 mod teleop;
+mod workshop;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,6 +22,8 @@ use clap::Parser as _;
 
 pub use args::{Cli, RigArgs, Verb};
 pub use output::Outcome;
+
+use emulate::SimVerb;
 
 /// Runs the program as if started with `words`, the first of which is the program's name.
 ///
@@ -43,6 +47,12 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
+        Some(Verb::Setup(args)) => workshop::setup(args, out),
+        Some(Verb::Calibrate(args)) => workshop::calibrate(args, out),
+        Some(Verb::Emulate(args)) => emulate::run(args, out, err),
+        Some(Verb::Sim(args)) => match &args.verb {
+            SimVerb::Emulate(args) => emulate::run(args, out, err),
+        },
         None => window(&cli.window, err),
     }
 }
@@ -104,7 +114,17 @@ mod tests {
     fn help_and_version_are_results() {
         let (outcome, out, err) = smolpilot("--help");
         assert_eq!((outcome, err.as_str()), (Outcome::Done, ""));
-        for verb in ["run", "teleop", "predict", "bench", "check"] {
+        for verb in [
+            "run",
+            "teleop",
+            "predict",
+            "bench",
+            "check",
+            "setup",
+            "calibrate",
+            "emulate",
+            "sim",
+        ] {
             assert!(out.contains(verb), "{verb}");
         }
         assert_eq!(
@@ -124,6 +144,14 @@ mod tests {
             ("bench --device cuda", "gpu:N"),
             ("bench --runs 0", "--runs"),
             ("check --camera front", "NAME=SOURCE"),
+            ("calibrate --port COM3 --id blue", "--role"),
+            (
+                "calibrate --port COM3 --role boss --id blue",
+                "follower or leader",
+            ),
+            ("emulate --role chief", "follower or leader"),
+            ("emulate --hand fly", "sweep"),
+            ("sim emulate --fresh --boxed", "cannot be used"),
             ("fly", "fly"),
         ];
         for (words, expected) in cases {

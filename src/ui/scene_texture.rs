@@ -8,7 +8,7 @@ use eframe::egui_wgpu::{RenderState, wgpu};
 use crate::clock::Tick;
 use crate::joint::JointVec;
 use crate::runtime::{ChunkView, Snapshot};
-use crate::scene::{Canvas, Orbit, Props, SceneInput};
+use crate::scene::{Canvas, Orbit, Props, SceneInput, View};
 use crate::ui::scene_panel::{SceneDraft, SceneSubject};
 use crate::ui::scene_paths::{asked_pose, ghost, look, ribbons};
 use crate::ui::theme::{DARK, LIGHT};
@@ -22,6 +22,9 @@ const EMULATED_PIXELS: f64 = 320_000.0;
 const EMULATED_PERIOD: Duration = Duration::from_millis(67);
 /// One part in so many of a core goes to the picture there; the control loop, the cameras and the policy want the rest.
 const EMULATED_SHARE: u32 = 4;
+
+/// A picture as wide as this, times its height, shows the stretched arm whole.
+const WHOLE_ASPECT: f32 = 1.7;
 
 /// As many samples as a trail can have; beyond them nothing is drawn.
 const TRAIL_SAMPLES: usize = 300;
@@ -124,7 +127,7 @@ impl SceneTexture {
             &self.gpu.queue,
             &target.texture,
             &input,
-            &draft.orbit.view(),
+            &view(draft, target.size()),
         );
         self.drawn = Some(stamp);
         if self.is_emulated {
@@ -184,6 +187,17 @@ fn stamp(snapshot: &Snapshot, draft: &SceneDraft, is_dark: bool) -> Stamp {
         props: Arc::clone(&snapshot.props),
         subject: draft.subject,
     }
+}
+
+/// The view of the panel. An arm that is asked for stands whole in it, however narrow it is.
+fn view(draft: &SceneDraft, [width, height]: [u32; 2]) -> View {
+    let mut view = draft.orbit.view();
+    let aspect = width as f32 / height.max(1) as f32;
+    if draft.subject.is_some() && aspect < WHOLE_ASPECT {
+        let half = (view.fov_y / 2.0).tan() * WHOLE_ASPECT / aspect;
+        view.fov_y = 2.0 * half.atan();
+    }
+    view
 }
 
 /// The tick after the last action of a chunk: from then on it shows nothing.

@@ -11,6 +11,8 @@ use crate::arm::register::{Block, Register};
 use crate::arm::{PHASE_MULTI_TURN, Telemetry, telemetry_from};
 use crate::joint::{JOINT_COUNT, Joint};
 
+/// A servo that misses all tries of one round, on a busy machine, is asked once more before it is called silent.
+const ROUNDS: u32 = 2;
 /// Above this upper limit a servo is one of the 12 V kind, decivolts.
 const LOW_CLASS: i32 = 100;
 
@@ -57,25 +59,38 @@ impl Workbench {
     /// # Errors
     /// The port is gone.
     pub fn census(&mut self) -> Result<Census, Error> {
-        let blocks = [Block::IDENTITY, Block::CONTROL, Block::STATE];
         let mut census = Census::default();
-        for (index, id) in IDS.into_iter().enumerate() {
-            let noise = self.noise();
-            let mut read = Vec::with_capacity(blocks.len());
-            for block in blocks {
-                let answer = self.bus.sync_read(block, &[id], TRIES);
-                let answer = answer.map_err(|error| self.error(error))?.pop().flatten();
-                // Who does not answer the first question is not asked two more.
-                let Some(answer) = answer else { break };
-                read.push(answer);
-            }
-            if let [identity, control, state] = read.as_slice() {
-                census.cards[index] = Some(card(id, identity, control, state));
-            } else if self.noise() > noise {
-                census.garbled.push(id);
+        for round in 0..ROUNDS {
+            for (index, id) in IDS.into_iter().enumerate() {
+                let is_known = census.cards[index].is_some() || census.garbled.contains(&id);
+                // Where nobody answers, nobody is asked again.
+                if !is_known && (round == 0 || census.present().next().is_some()) {
+                    self.register(id, &mut census)?;
+                }
             }
         }
         Ok(census)
+    }
+
+    /// Asks one servo for all that is to be known of it.
+    fn register(&mut self, id: u8, census: &mut Census) -> Result<(), Error> {
+        let blocks = [Block::IDENTITY, Block::CONTROL, Block::STATE];
+        let noise = self.noise();
+        let mut read = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let answer = self.bus.sync_read(block, &[id], TRIES);
+            let answer = answer.map_err(|error| self.error(error))?.pop().flatten();
+            // Who does not answer the first question is not asked two more.
+            let Some(answer) = answer else { break };
+            read.push(answer);
+        }
+        if let [identity, control, state] = read.as_slice() {
+            let known = card(id, identity, control, state);
+            census.cards[known.motor.joint.index()] = Some(known);
+        } else if self.noise() > noise {
+            census.garbled.push(id);
+        }
+        Ok(())
     }
 
     /// Answers that were none, so far.

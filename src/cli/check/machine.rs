@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::probe::Speed;
-use crate::arm::{PortInfo, list_ports};
 use crate::camera;
+use crate::clock::Clock;
 use crate::gpu::{self, Adapter, DeviceChoice, OpenedDevice, PRECISION};
+use crate::joint::JOINT_COUNT;
+use crate::runtime::workshop::{ArmCard, CalibrationState, Line, Order, PortView, Shop, Tools};
 
 /// The machine's part of `check --json`.
 #[derive(Debug, Serialize)]
@@ -60,6 +62,8 @@ pub struct PortLine {
     pub path: String,
     pub description: String,
     pub usb: bool,
+    /// Who answers on it, in words; `None` where nobody was asked, because no servo adapter is behind it.
+    pub arm: Option<String>,
 }
 
 impl Machine {
@@ -85,7 +89,7 @@ impl Machine {
             device_error,
             cameras,
             cameras_error,
-            ports: list_ports().into_iter().map(port_line).collect(),
+            ports: ports(),
         };
         (machine, opened)
     }
@@ -166,7 +170,11 @@ impl PortLine {
         } else {
             " (not USB: hardly an arm)"
         };
-        format!("{}{description}{doubt}", self.path)
+        let arm = match &self.arm {
+            Some(arm) => format!(": {arm}"),
+            None => String::new(),
+        };
+        format!("{}{description}{doubt}{arm}", self.path)
     }
 }
 
@@ -193,17 +201,66 @@ fn camera_line(camera: &camera::DeviceInfo) -> CameraLine {
     }
 }
 
-fn port_line(port: PortInfo) -> PortLine {
-    PortLine {
-        path: port.path,
-        description: port.description,
-        usb: port.usb,
+/// The serial ports; those with servo adapters are asked who is there, and closed again. Nothing is changed on them.
+fn ports() -> Vec<PortLine> {
+    let mut shop = Shop::new(Tools::of_machine(Clock::real()));
+    shop.obey(Order::Survey);
+    let looking = |port: &PortView| port.line == Line::Looking;
+    while shop.view().ports.iter().any(looking) {
+        shop.turn();
     }
+    shop.view().ports.into_iter().map(port_line).collect()
+}
+
+fn port_line(port: PortView) -> PortLine {
+    PortLine {
+        arm: arm_words(&port.line),
+        path: port.info.path,
+        description: port.info.description,
+        usb: port.info.usb,
+    }
+}
+
+/// Who is on a port, in one line.
+fn arm_words(line: &Line) -> Option<String> {
+    match line {
+        Line::Unknown | Line::Looking => None,
+        Line::Empty => Some("no servo answers (power? fresh servos: smolpilot setup)".to_owned()),
+        Line::Refused(trouble) => Some(format!("{}. {}", trouble.what, trouble.remedy)),
+        Line::Arm(card) => Some(card_words(card)),
+    }
+}
+
+fn card_words(card: &ArmCard) -> String {
+    let who = match card.present {
+        JOINT_COUNT => "an SO-101".to_owned(),
+        some => format!("{some} of {JOINT_COUNT} servos"),
+    };
+    let calibrated = match &card.calibration {
+        CalibrationState::Absent => "not calibrated (smolpilot calibrate)".to_owned(),
+        CalibrationState::Foreign => "calibrated, but no file here fits it".to_owned(),
+        CalibrationState::Known(owners) => {
+            let owners: Vec<_> = owners
+                .iter()
+                .map(|(role, id)| format!("{role} {id}"))
+                .collect();
+            format!("calibrated ({})", owners.join(", "))
+        }
+    };
+    let volts = card.volts.map(|volts| format!("{volts:.1} V"));
+    let parts = [Some(who), Some(calibrated), volts, card.hint.clone()];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .flatten()
+        .chain(card.problems.clone())
+        .collect();
+    parts.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arm::Role;
 
     #[test]
     fn a_port_that_can_hardly_be_an_arm_says_why() {
@@ -211,11 +268,42 @@ mod tests {
             path: "/dev/ttyS0".into(),
             description: String::new(),
             usb: false,
+            arm: None,
         };
         assert_eq!(port.words(), "/dev/ttyS0 (not USB: hardly an arm)");
         port.usb = true;
         port.description = "USB Single Serial".into();
         assert_eq!(port.words(), "/dev/ttyS0, USB Single Serial");
+        port.arm = Some("no servo answers".into());
+        assert_eq!(
+            port.words(),
+            "/dev/ttyS0, USB Single Serial: no servo answers"
+        );
+    }
+
+    #[test]
+    fn an_arm_is_told_in_one_line() {
+        let mut card = ArmCard {
+            present: 6,
+            calibration: CalibrationState::Known(vec![(Role::Leader, "amber".into())]),
+            volts: Some(5.02),
+            hint: Some("5 to 7.4 V servos: a leader".into()),
+            ..ArmCard::default()
+        };
+        assert_eq!(
+            arm_words(&Line::Arm(Box::new(card.clone()))).unwrap(),
+            "an SO-101, calibrated (leader amber), 5.0 V, 5 to 7.4 V servos: a leader"
+        );
+        card.present = 4;
+        card.calibration = CalibrationState::Absent;
+        card.problems = vec!["elbow_flex (motor 3) does not answer".into()];
+        let words = arm_words(&Line::Arm(Box::new(card))).unwrap();
+        assert!(
+            words.starts_with("4 of 6 servos, not calibrated"),
+            "{words}"
+        );
+        assert!(words.ends_with("elbow_flex (motor 3) does not answer"));
+        assert_eq!(arm_words(&Line::Unknown), None);
     }
 
     #[test]

@@ -68,10 +68,11 @@ pub fn arms_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
 fn in_use_ui(ui: &mut Ui, snapshot: &Snapshot, role: Role, commands: &mut Vec<Command>) {
     let source = snapshot.sources.of(role);
     ui.horizontal(|ui| {
-        ui.add_sized(
-            Vec2::new(70.0, 20.0),
-            egui::Label::new(theme::strong(role.name())),
-        );
+        let size = Vec2::new(60.0, 20.0);
+        ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_width(size.x);
+            ui.label(theme::strong(role.name()));
+        });
         let Some(source) = source else {
             weak_ui(ui, "none; choose one below");
             return;
@@ -291,6 +292,7 @@ fn named_port_ui(ui: &mut Ui, draft: &mut WorkshopDraft, commands: &mut Vec<Comm
         let look = ui.add_enabled(!path.is_empty(), Button::new("Look at it"));
         if look.clicked() {
             order(commands, Order::Look(path));
+            draft.port.clear();
         }
     });
 }

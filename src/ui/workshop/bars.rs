@@ -1,46 +1,68 @@
 //! One bar a joint: how far it usually turns, how far it has been led, and where it is.
 
-use egui::{Align2, CornerRadius, Rect, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{
+    Align, Align2, CornerRadius, Layout, Rect, RichText, Role, Sense, Stroke, Ui, Vec2, WidgetInfo,
+    pos2,
+};
 
 use crate::arm::calibrating::JointBar;
 use crate::arm::sweep::Travel;
+use crate::joint::Joint;
 use crate::ui::theme;
 use crate::ui::words;
 
 /// Degrees from the middle to either end of the bar.
 const REACH: f32 = 185.0;
 const BAR_HEIGHT: f32 = 20.0;
-const NAME_WIDTH: f32 = 104.0;
-const FIGURES_WIDTH: f32 = 196.0;
+/// Columns beside it.
+const NAME_WIDTH: f32 = 92.0;
+const ENDS_WIDTH: f32 = 92.0;
+const TRAVEL_WIDTH: f32 = 42.0;
+const WORD_WIDTH: f32 = 74.0;
+const REDO_WIDTH: f32 = 44.0;
 
 /// Draws the bars; the joint that is to be swept again, if its button was pressed.
-pub fn bars_ui(ui: &mut Ui, bars: &[JointBar], is_swept: bool) -> Option<crate::joint::Joint> {
+pub fn bars_ui(ui: &mut Ui, bars: &[JointBar], is_swept: bool) -> Option<Joint> {
+    let spacing = ui.spacing().item_spacing.x;
+    let beside = NAME_WIDTH + ENDS_WIDTH + TRAVEL_WIDTH + WORD_WIDTH + 4.0 * spacing;
+    let button = if is_swept { REDO_WIDTH + spacing } else { 0.0 };
+    // Measured once: what a row holds must not make the next one wider.
+    let width = (ui.available_width() - beside - button).max(80.0);
     let mut redo = None;
     for bar in bars {
         ui.horizontal(|ui| {
-            ui.add_sized(
-                Vec2::new(NAME_WIDTH, BAR_HEIGHT),
-                egui::Label::new(words::joint(bar.joint)).truncate(),
-            );
-            let room = ui.available_width() - FIGURES_WIDTH - if is_swept { 64.0 } else { 0.0 };
-            bar_ui(ui, bar, room.max(80.0));
+            cell_ui(ui, NAME_WIDTH, |ui| {
+                ui.label(words::joint(bar.joint));
+            });
+            bar_ui(ui, bar, width);
             figures_ui(ui, bar);
-            if is_swept && bar.is_swept {
-                let name = format!("Redo {}", words::joint(bar.joint));
-                let response = ui.small_button("Redo").on_hover_text(format!(
-                    "Forgets how far {} went; lead it through its travel again.",
-                    words::joint(bar.joint)
-                ));
-                response.widget_info(|| {
-                    egui::WidgetInfo::labeled(egui::Role::Button, true, name.as_str())
-                });
-                if response.clicked() {
-                    redo = Some(bar.joint);
-                }
+            if is_swept && bar.is_swept && redo_ui(ui, bar.joint) {
+                redo = Some(bar.joint);
             }
         });
     }
     redo
+}
+
+fn redo_ui(ui: &mut Ui, joint: Joint) -> bool {
+    let name = format!("Redo {}", words::joint(joint));
+    let response = ui.small_button("Redo").on_hover_text(format!(
+        "Forgets how far {} went; lead it through its travel again.",
+        words::joint(joint)
+    ));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name.as_str()));
+    response.clicked()
+}
+
+/// Something in a column of this width, from its left edge.
+fn cell_ui(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui)) {
+    let size = Vec2::new(width, BAR_HEIGHT);
+    let layout = Layout::left_to_right(Align::Center);
+    ui.allocate_ui_with_layout(size, layout, |ui| {
+        ui.set_min_width(width);
+        ui.set_max_width(width);
+        add(ui);
+    });
 }
 
 fn bar_ui(ui: &mut Ui, bar: &JointBar, width: f32) {
@@ -98,15 +120,18 @@ fn figures_ui(ui: &mut Ui, bar: &JointBar) {
         Travel::TooLong => ("too long", tokens.fault_text),
         Travel::Jumped => ("jumped", tokens.fault_text),
     };
-    ui.allocate_ui(Vec2::new(FIGURES_WIDTH, BAR_HEIGHT), |ui| {
-        ui.set_min_width(FIGURES_WIDTH);
+    cell_ui(ui, ENDS_WIDTH, |ui| {
         ui.label(theme::figure(ends, theme::SMALL).color(tokens.weak));
+    });
+    cell_ui(ui, TRAVEL_WIDTH, |ui| {
         let travel = format!("{:>4.0}°", bar.travel);
         ui.label(theme::figure(travel, theme::BODY))
             .on_hover_text(format!(
                 "Travel so far; an SO-101's usually turns about {:.0}°.",
                 bar.usual
             ));
-        ui.label(egui::RichText::new(word).size(theme::SMALL).color(color));
+    });
+    cell_ui(ui, WORD_WIDTH, |ui| {
+        ui.label(RichText::new(word).size(theme::SMALL).color(color));
     });
 }

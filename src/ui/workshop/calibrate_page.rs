@@ -1,7 +1,7 @@
 //! Calibrating, one step a screen: what to do in words, the arm as it should stand beside the arm as it stands, and a bar a
 //! joint.
 
-use egui::{Align, Key, Layout, RichText, Ui, UiBuilder, Vec2};
+use egui::{Key, RichText, Ui, UiBuilder};
 
 use crate::arm::Role;
 use crate::arm::calibrating::Stage;
@@ -20,6 +20,7 @@ use crate::ui::workshop::{back_ui, head_ui, let_go_ui, next_ui, order};
 pub const STEPS: usize = Stage::ALL.len() + 1;
 /// Share of the page that the words and bars take.
 const WORDS_SHARE: f32 = 0.6;
+const BUTTONS_HEIGHT: f32 = 36.0;
 /// Seconds in which the ghost leads a joint through its travel and back.
 const SWING_SECONDS: f64 = 4.0;
 
@@ -39,9 +40,15 @@ pub fn calibrate_ui(
     let middle = page.left() + page.width() * WORDS_SHARE;
     let words = page.with_max_x(middle - 8.0);
     let picture = page.with_min_x(middle + 8.0);
+    // The buttons have their place, however many words stand above them.
+    let buttons = words.with_min_y(words.bottom() - BUTTONS_HEIGHT);
+    let words = words.with_max_y(buttons.top() - 8.0);
     ui.scope_builder(UiBuilder::new().max_rect(words), |ui| {
-        ui.set_clip_rect(words);
+        ui.shrink_clip_rect(words);
         words_ui(ui, view, draft, commands);
+    });
+    ui.scope_builder(UiBuilder::new().max_rect(buttons), |ui| {
+        ui.horizontal(|ui| buttons_ui(ui, view, draft, commands));
     });
     ui.scope_builder(UiBuilder::new().max_rect(picture), |ui| {
         scene_ui(ui, snapshot, draft, commands);
@@ -74,11 +81,6 @@ fn words_ui(ui: &mut Ui, view: &CalibratingView, draft: &mut Draft, commands: &m
     if missing > 2 {
         weak_ui(ui, format!("and {} more", missing - 2));
     }
-    ui.with_layout(Layout::bottom_up(Align::Min), |ui| {
-        ui.allocate_ui(Vec2::new(ui.available_width(), 40.0), |ui| {
-            ui.horizontal(|ui| buttons_ui(ui, view, draft, commands));
-        });
-    });
 }
 
 fn buttons_ui(ui: &mut Ui, view: &CalibratingView, draft: &mut Draft, commands: &mut Vec<Command>) {
