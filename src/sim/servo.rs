@@ -36,6 +36,10 @@ const RETURN_DELAY: u8 = 7;
 const MAX_ID: u8 = 253;
 
 /// One servo on the simulated bus.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent states and faults"
+)]
 #[derive(Clone, Debug)]
 pub struct SimServo {
     registers: [u8; 256],
@@ -66,10 +70,11 @@ pub struct SimServo {
     stops: Option<[f64; 2]>,
     /// Where a hand takes the horn while it is limp.
     pub(super) pull: Option<Pull>,
-    /// Faults: status bits that are always reported, a blocked horn, a push when torque comes on (counts), something in
-    /// the way (the ends that it leaves, counts of the encoder).
+    /// Faults: status bits that are always reported, a blocked horn, an EEPROM that keeps nothing, a push when torque comes
+    /// on (counts), something in the way (the ends that it leaves, counts of the encoder).
     pub forced_alarms: u8,
     pub stuck: bool,
+    pub worn: bool,
     pub kick: f64,
     pub object: Option<[f64; 2]>,
 }
@@ -99,6 +104,7 @@ impl SimServo {
             pull: None,
             forced_alarms: 0,
             stuck: false,
+            worn: false,
             kick: 0.0,
             object: None,
         };
@@ -212,7 +218,7 @@ impl SimServo {
             let fixed = at < Register::Id.address()
                 || (Register::PresentPosition.address()..factory::FACTORY_FIRST).contains(&at)
                 || at > factory::FACTORY_LAST;
-            let protected = factory::survives_power_off(at) && locked;
+            let protected = factory::survives_power_off(at) && (locked || self.worn);
             let impossible = at == Register::Id.address() && *byte > MAX_ID;
             if !fixed && !protected && !impossible {
                 self.registers[usize::from(at)] = *byte;
