@@ -18,7 +18,9 @@ pub fn arms(clock: &Clock, pretended: Option<SimArm>) -> ArmSupply {
     let clock = clock.clone();
     let spare = Arc::new(Mutex::new(pretended));
     Arc::new(move |role, source| match (role, source) {
-        (Role::Follower, ArmSource::Simulated) => world::connector(pretend_arm(&spare, &clock)),
+        (Role::Follower, ArmSource::Simulated) => {
+            world::connector(pretend_arm(&spare, &clock), Role::Follower)
+        }
         (Role::Leader, ArmSource::Simulated) => world::waving_leader(clock.clone()),
         (role, ArmSource::Port { path, id }) => real(role, path, id, &clock),
     })

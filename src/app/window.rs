@@ -1,6 +1,7 @@
 //! The desktop window: shows the newest snapshot, passes commands on without waiting, and stops the arm before anything else.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use crossbeam_channel::{Sender, TrySendError};
@@ -209,7 +210,12 @@ impl eframe::App for Window {
         self.keep_preferences(ui.ctx());
         let is_emulated = self.scene.as_ref().is_some_and(SceneTexture::is_emulated);
         let most = self.draft.preferences.frame_rate;
-        let pause = ui::pause(&self.snapshot, most, is_emulated);
+        // What a hand holds must be said again before the dead man's time is over.
+        let pause = if self.draft.hand.is_driving() {
+            Duration::ZERO
+        } else {
+            ui::pause(&self.snapshot, most, is_emulated)
+        };
         ui.ctx().request_repaint_after(pause);
     }
 

@@ -15,6 +15,8 @@ use crate::kinematics::{Link, forward_robot};
 const ROUNDING: f32 = 0.002;
 /// Rounding errors in a gap that does not change, metres.
 const SAME: f32 = 1e-6;
+/// Poses looked at on a planned way.
+const LOOKS: u16 = 32;
 
 /// Where the table is and how much room is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -205,17 +207,26 @@ impl Clearance {
         }))
     }
 
+    /// Whether the way from one pose to another, each joint in proportion, keeps its margins, or comes no closer to anything
+    /// than it is at its beginning.
+    pub fn is_clear(&self, from: JointVec, to: JointVec) -> bool {
+        let floors = self.floors(&self.gaps(from));
+        (1..=LOOKS).all(|look| {
+            let share = f32::from(look) / f32::from(LOOKS);
+            let pose = from.zip(to, |a, b| a + (b - a) * share);
+            self.obstacle(pose, &floors).is_none()
+        })
+    }
+
     /// The first thing that a pose comes too close to.
     pub(super) fn obstacle(&self, pose: JointVec, floors: &Gaps) -> Option<Cut> {
         let gaps = self.gaps(pose);
         let index = (0..COUNT).find(|index| gaps.0[*index] < floors.0[*index])?;
-        Some(match ABOVE_TABLE.get(index) {
-            Some(above) => Cut::Table(CAPSULES[*above].link),
-            None => {
-                let (one, other) = PAIRS[index - ABOVE_TABLE.len()];
-                Cut::SelfCollision(CAPSULES[one].link, CAPSULES[other].link)
-            }
-        })
+        if let Some(above) = ABOVE_TABLE.get(index) {
+            return Some(Cut::Table(CAPSULES[*above].link));
+        }
+        let (one, other) = PAIRS[index - ABOVE_TABLE.len()];
+        Some(Cut::SelfCollision(CAPSULES[one].link, CAPSULES[other].link))
     }
 
     /// How close the arm comes to the table (all but the fingers, then the fingers) and to itself, metres.

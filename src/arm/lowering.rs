@@ -65,13 +65,22 @@ impl Arm {
 
     fn switch_off(&mut self) -> Result<(), Error> {
         self.armed = false;
-        // The last resort reaches servos that have another id than they should.
-        let broadcast = self.bus.broadcast_write(Register::TorqueEnable, 0);
-        broadcast.map_err(|error| self.bus_error(error))?;
+        // To all at once, also to servos that have another id than they should.
+        self.switch_off_all()?;
         let cut = self.cut(&Joint::ALL);
+        if cut.is_err() {
+            // The last resort: whoever hears it obeys, even if its answers do not come through.
+            self.switch_off_all()?;
+        }
         self.give_limits_back(&Joint::ALL);
         self.weakened = cut.is_err();
         cut
+    }
+
+    /// Nobody acknowledges it.
+    fn switch_off_all(&mut self) -> Result<(), Error> {
+        let sent = self.bus.broadcast_write(Register::TorqueEnable, 0);
+        sent.map_err(|error| self.bus_error(error))
     }
 
     /// Takes torque from these joints, whether they hold or not.

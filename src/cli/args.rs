@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::arm::Role;
 use crate::camera;
+use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::gpu::DeviceChoice;
 use crate::policy::RtcSchedule;
@@ -43,6 +44,10 @@ pub enum Verb {
     Setup(SetupArgs),
     /// Calibrate an arm by hand, as LeRobot does, and keep it where LeRobot looks for it
     Calibrate(CalibrateArgs),
+    /// Serve pretend arms on serial ports, for this program, LeRobot or any other
+    Emulate(Box<EmulateArgs>),
+    /// The simulated rig by itself
+    Sim(SimArgs),
 }
 
 /// The device that computes.

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod cost;
+mod emulate;
 mod memory;
 mod output;
 mod parse;
@@ -21,6 +22,8 @@ use clap::Parser as _;
 
 pub use args::{Cli, RigArgs, Verb};
 pub use output::Outcome;
+
+use emulate::SimVerb;
 
 /// Runs the program as if started with `words`, the first of which is the program's name.
 ///
@@ -46,6 +49,10 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Check(args)) => check::run(args, out),
         Some(Verb::Setup(args)) => workshop::setup(args, out),
         Some(Verb::Calibrate(args)) => workshop::calibrate(args, out),
+        Some(Verb::Emulate(args)) => emulate::run(args, out, err),
+        Some(Verb::Sim(args)) => match &args.verb {
+            SimVerb::Emulate(args) => emulate::run(args, out, err),
+        },
         None => window(&cli.window, err),
     }
 }
@@ -107,7 +114,17 @@ mod tests {
     fn help_and_version_are_results() {
         let (outcome, out, err) = smolpilot("--help");
         assert_eq!((outcome, err.as_str()), (Outcome::Done, ""));
-        for verb in ["run", "teleop", "predict", "bench", "check"] {
+        for verb in [
+            "run",
+            "teleop",
+            "predict",
+            "bench",
+            "check",
+            "setup",
+            "calibrate",
+            "emulate",
+            "sim",
+        ] {
             assert!(out.contains(verb), "{verb}");
         }
         assert_eq!(
@@ -132,6 +149,9 @@ mod tests {
                 "calibrate --port COM3 --role boss --id blue",
                 "follower or leader",
             ),
+            ("emulate --role chief", "follower or leader"),
+            ("emulate --hand fly", "sweep"),
+            ("sim emulate --fresh --boxed", "cannot be used"),
             ("fly", "fly"),
         ];
         for (words, expected) in cases {

@@ -16,7 +16,7 @@ use crate::runtime::link::Link;
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
 use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
-use crate::runtime::watchdog::{self, STALL, Watchdog};
+use crate::runtime::watchdog::{self, Watchdog};
 use crate::runtime::{Command, EStop, Snapshot};
 use crate::scene::Props;
 
@@ -59,6 +59,8 @@ pub struct ControlThread {
     pub answers: Answers,
     pub pacer: Pacer,
     pub watchdog: Watchdog,
+    /// How late a tick may come before the watchdog stops the arm.
+    pub stall: Duration,
     /// Presses of the stop that the core has heard.
     pub heard: u64,
     /// Reports made on behalf of a thread that could not be started.
@@ -83,15 +85,19 @@ impl ControlThread {
     /// One control period; when the next one is due, `None` after the last.
     pub fn period(&mut self) -> Option<Duration> {
         let began = self.clock.now();
-        let period = self.control.period();
-        let due = self.control.drives().then_some(began + period + STALL);
-        self.watchdog.beat(due);
+        self.beat(began + self.control.period());
         self.pacer.begins(began);
         let goes_on = self.tick(began);
-        let deadline = self
-            .pacer
-            .next(began, self.clock.now(), self.control.period());
+        let period = self.control.period();
+        let deadline = self.pacer.next(began, self.clock.now(), period);
+        self.beat(deadline);
         goes_on.then_some(deadline)
+    }
+
+    /// The next sign of life will come at `next`.
+    fn beat(&self, next: Duration) {
+        let is_driven = self.control.drives();
+        self.watchdog.beat(is_driven.then_some(next + self.stall));
     }
 
     /// The work of one control period; false when it was the last.

@@ -223,7 +223,7 @@ fn state_of(arm: &mut Arm) -> ArmState {
         retries: arm.counters().retries,
         alarms: alarms_of(arm),
         limits: arm.limits().ranges(),
-        health: health_of(arm),
+        health: Box::new(health_of(arm)),
     }
 }
 

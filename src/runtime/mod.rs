@@ -55,3 +55,4 @@ pub use snapshot::{
 };
 pub use stepped::Stepped;
 pub use supervisor::Patience;
+pub use watchdog::STALL;

@@ -19,7 +19,7 @@ use crate::runtime::link::{Connector, Link};
 use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicyLoader, PolicySeat};
 use crate::runtime::supervisor::Patience;
-use crate::runtime::watchdog::{Watch, Watchdog};
+use crate::runtime::watchdog::{STALL, Watch, Watchdog};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
     ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, Sources, ViewBinding,
@@ -68,6 +68,8 @@ pub struct Setup {
     /// What the operator bound in an earlier session.
     pub views: Vec<ViewBinding>,
     pub patience: Patience,
+    /// How late a tick may come before the watchdog stops the arm.
+    pub stall: Duration,
     /// Seed of the policy's noise.
     pub seed: u64,
     /// What went wrong before the start: kind, what happened, what to do.
@@ -95,6 +97,7 @@ impl Setup {
             task: String::new(),
             views: vec![],
             patience: Patience::default(),
+            stall: STALL,
             seed: 0,
             faults: vec![],
         }
@@ -160,6 +163,7 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         policy: None,
         answers,
         watchdog,
+        stall: setup.stall,
         heard: 0,
         pending: vec![],
     };

@@ -57,7 +57,10 @@ impl Stepped {
     /// The next control period, at its time. After the last one nothing happens.
     pub fn tick(&mut self) -> Arc<Snapshot> {
         if let Some(deadline) = self.deadline {
-            self.control.clock.sleep_until(deadline);
+            let clock = &self.control.clock;
+            clock.sleep_until(deadline);
+            // At the last moment before the tick, so that a watchdog that barks too early is found.
+            self.control.watchdog.look(clock.now());
             self.deadline = self.control.period();
         }
         self.snapshot().get().unwrap_or_default()

@@ -95,7 +95,7 @@ impl Watchdog {
         self.0.tripped.store(false, Ordering::SeqCst);
     }
 
-    /// A tick has begun. The next one must begin by `due`; `None` while nothing is driven.
+    /// The loop lives. Its next sign of life must come by `due`; `None` while nothing is driven.
     pub fn beat(&self, due: Option<Duration>) {
         let due = due.map_or(u64::MAX, |due| due.as_nanos() as u64);
         self.0.due.store(due, Ordering::SeqCst);
@@ -276,96 +276,4 @@ fn show(snapshot: &Latest<Snapshot>, fault: &Fault, by: &str, confirmed: bool) {
     shown.faults.retain(|other| other.id != fault.id);
     shown.faults.push(fault.clone());
     snapshot.set(shown);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::arm::{Arm, ErrorKind, Options, TorqueStep};
-    use crate::joint::Joint;
-    use crate::sim::SimArm;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    /// An armed arm on a virtual clock, on its way to a far goal, and its watchdog.
-    fn moving() -> (SimArm, Arm, Watchdog) {
-        let rig = SimArm::new(Clock::virtual_at_zero());
-        let clock = rig.clock().clone();
-        let options = Options {
-            clock: clock.clone(),
-            ..Options::default()
-        };
-        let mut arm = Arm::connect(rig.port(), rig.calibration(), options).unwrap();
-        let watchdog = Watchdog::default();
-        watchdog.guard(arm.take_brake().unwrap());
-        arm.begin_arming();
-        let mut goal = loop {
-            match arm.advance_torque().unwrap() {
-                TorqueStep::Armed(pose) => break pose,
-                _ => clock.advance(10 * MS),
-            }
-        };
-        goal[Joint::ShoulderPan] += 15.0;
-        arm.send_action(goal).unwrap();
-        (rig, arm, watchdog)
-    }
-
-    #[test]
-    fn a_loop_in_time_is_left_alone_and_one_that_is_late_is_stopped() {
-        let (rig, mut arm, watchdog) = moving();
-        let clock = rig.clock().clone();
-        watchdog.beat(Some(clock.now() + 100 * MS));
-        clock.advance(50 * MS);
-        let writes = rig.writes().len();
-        assert_eq!(watchdog.look(clock.now()), None);
-        assert_eq!((watchdog.resume(), rig.writes().len()), (None, writes));
-        clock.advance(51 * MS);
-        let trip = watchdog.look(clock.now()).unwrap();
-        assert!(trip.confirmed && rig.writes().len() > writes);
-        let frozen = rig.pose();
-        clock.advance(1000 * MS);
-        rig.advance();
-        assert!(rig.pose().max_abs_diff(frozen) < 2.0);
-        assert_eq!(watchdog.look(clock.now()), None, "it stands still already");
-        // What the loop still had in hand.
-        let writes = rig.writes().len();
-        let stale = arm.send_action(frozen).unwrap_err();
-        assert_eq!(stale.kind, ErrorKind::LineTaken);
-        assert_eq!(arm.hold().unwrap_err().kind, ErrorKind::LineTaken);
-        assert_eq!(rig.writes().len(), writes);
-        watchdog.beat(Some(clock.now() + 100 * MS));
-        assert_eq!(watchdog.resume(), Some(trip));
-        assert_eq!(watchdog.resume(), None);
-        assert!(arm.hold().unwrap().limp.is_empty());
-    }
-
-    #[test]
-    fn nothing_is_frozen_that_nobody_drives() {
-        let (rig, _arm, watchdog) = moving();
-        watchdog.beat(None);
-        let writes = rig.writes().len();
-        assert_eq!(watchdog.look(Duration::from_hours(9)), None);
-        watchdog.beat(Some(Duration::ZERO));
-        watchdog.dismiss();
-        assert_eq!(watchdog.look(Duration::from_hours(9)), None);
-        assert_eq!(rig.writes().len(), writes);
-    }
-
-    #[test]
-    fn a_freeze_that_a_silent_servo_does_not_confirm_is_tried_again() {
-        let (rig, _arm, watchdog) = moving();
-        let clock = rig.clock().clone();
-        watchdog.beat(Some(clock.now()));
-        clock.advance(MS);
-        rig.inject("mute:3".parse().unwrap());
-        let trip = watchdog.look(clock.now());
-        assert!(trip.is_some_and(|trip| !trip.confirmed));
-        assert_eq!(watchdog.look(clock.now()), None);
-        rig.heal();
-        assert!(
-            watchdog
-                .look(clock.now())
-                .is_some_and(|trip| trip.confirmed)
-        );
-    }
 }

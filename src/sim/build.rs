@@ -152,7 +152,7 @@ mod tests {
             Build::new(Role::Leader, stage).servos().map(|servo| {
                 (
                     servo.id(),
-                    servo.is_plugged(),
+                    servo.hears(1_000_000),
                     servo.get(Register::MaxPositionLimit),
                 )
             })

@@ -120,7 +120,8 @@ fn remove_link(link: &Path) {
 #[cfg(unix)]
 mod server;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::time::Duration;
@@ -144,6 +145,8 @@ mod tests {
     fn client(pty: &Pty) -> Port {
         let mut port = open_port(pty.path().unwrap().to_str().unwrap()).unwrap();
         port.set_timeout(LIMIT).unwrap();
+        // As every driver begins.
+        port.clear(serialport::ClearBuffer::Input).unwrap();
         port
     }
 
@@ -191,6 +194,24 @@ mod tests {
             port.write_all(&off).unwrap();
             drop(port);
             until(arm.clock(), "limp", || !arm.torque(Joint::ElbowFlex));
+            until(arm.clock(), "left", || !pty.is_connected());
+        }
+    }
+
+    #[test]
+    fn an_answer_that_nobody_fetched_is_not_for_the_next_client() {
+        let (arm, pty) = served();
+        for round in 0..20 {
+            let mut port = client(&pty);
+            let frame = instruction_frame(2, Instruction::Ping, &[]);
+            port.write_all(&frame).unwrap();
+            drop(port);
+            let heard = || pty.sessions() > 2 * round;
+            until(arm.clock(), "left", || heard() && !pty.is_connected());
+            let mut port = client(&pty);
+            ping(&mut port, 6);
+            assert_eq!(port.bytes_to_read().unwrap(), 0);
+            drop(port);
             until(arm.clock(), "left", || !pty.is_connected());
         }
     }

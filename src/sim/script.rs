@@ -268,7 +268,7 @@ impl Playing {
         Self {
             timed: timed
                 .into_iter()
-                .map(|(when, act)| (now + when, act))
+                .map(|(when, act)| (now.saturating_add(when), act))
                 .collect(),
             counted: counted.into(),
             transactions: 0,
@@ -298,6 +298,8 @@ impl Playing {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::sim::faults::Distortion;
 
@@ -368,6 +370,20 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(gone.contains("/nowhere/a.faults"), "{gone}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_worse_than_an_error_that_names_its_line(
+            lines in proptest::collection::vec("(at |on |every |hand:|poke:|before:)?[ -~é]{0,24}", 0..6)
+        ) {
+            let text = lines.join("\n");
+            if let Err(error) = text.parse::<Script>() {
+                let told = error.to_string();
+                let place = (1..=lines.len()).any(|line| told.contains(&format!("script line {line}: ")));
+                prop_assert!(place, "{}", told);
+            }
+        }
     }
 
     #[test]

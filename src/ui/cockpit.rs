@@ -6,6 +6,7 @@ use crate::runtime::{Command, Mode, Snapshot};
 use crate::ui::camera_panel::camera_ui;
 use crate::ui::draft::{Draft, Page};
 use crate::ui::hand;
+use crate::ui::health_panel::{self, health_ui};
 use crate::ui::help_page::help_ui;
 use crate::ui::jog_panel::jog_ui;
 use crate::ui::joint_panel::joint_ui;
@@ -56,6 +57,14 @@ pub fn cockpit_ui(
         .exact_size(status_bar::HEIGHT)
         .frame(frame(ui, Margin::symmetric(10, 0)))
         .show(ui, |ui| status_bar_ui(ui, snapshot, draft, commands));
+    if draft.shows_health {
+        Panel::bottom("health")
+            .exact_size(health_panel::HEIGHT)
+            .frame(frame(ui, Margin::symmetric(10, 6)))
+            .show(ui, |ui| {
+                unmoved_ui(ui, |ui| health_ui(ui, snapshot, draft, commands));
+            });
+    }
     if draft.page == Page::Cockpit {
         panels_ui(ui, snapshot, draft, commands);
         hand::say(now, snapshot, draft, commands);

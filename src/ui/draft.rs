@@ -64,6 +64,8 @@ pub struct Draft {
     pub pictures: Pictures,
     /// The operator pressed "Release torque" and has not answered the warning yet.
     pub asks_to_release: bool,
+    /// The panel with the health of the servos is open.
+    pub shows_health: bool,
     /// A jog goal under the pointer, until the snapshot shows it.
     pub jog: Option<JogDraft>,
     /// What is held down that drives the arm.

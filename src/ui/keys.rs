@@ -7,7 +7,7 @@ use crate::ui::draft::{Draft, Page};
 use crate::ui::state::{mode_obstacle, takeover_obstacle};
 
 /// What each key does, for the help page: key, meaning.
-pub const HELP: [(&str, &str); 14] = [
+pub const HELP: [(&str, &str); 15] = [
     ("Space", "Stop (a space while a text is being typed)"),
     ("Esc", "Stop, always, also while a text is being typed"),
     ("H", "Hold the pose"),
@@ -29,6 +29,10 @@ pub const HELP: [(&str, &str); 14] = [
     ("O C", "In JOG, while held: the gripper opens, closes"),
     ("/", "Type a task; Enter applies it in mid-run"),
     ("1 – 9", "Send a recent task again"),
+    (
+        "V",
+        "The health of the arm: heat, supply, load and errors of each joint",
+    ),
     ("?", "This page"),
     ("Ctrl + / Ctrl −", "Larger or smaller"),
 ];
@@ -82,6 +86,9 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
             commands.push(Command::SetTask(task.clone()));
             draft.task.text = task;
         }
+    }
+    if take_plain(ctx, Key::V) {
+        draft.shows_health = !draft.shows_health;
     }
     if take_plain(ctx, Key::Questionmark) {
         draft.page = if draft.page == Page::Help {

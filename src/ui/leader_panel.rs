@@ -24,7 +24,7 @@ pub fn leader_ui(
 ) {
     heading_ui(ui, "TELEOP", |ui| give_back_ui(ui, snapshot, commands));
     let Some(leader) = &snapshot.leader else {
-        ui.label("There is no leader arm. Start with --leader PORT, or drive with JOG.");
+        ui.label("There is no leader arm. Choose one under Set-up, Arms, or drive with JOG.");
         return;
     };
     status_ui(ui, leader);

@@ -6,6 +6,7 @@ mod chart;
 mod cockpit;
 mod draft;
 mod hand;
+mod health_panel;
 mod help_page;
 mod icon;
 mod input_settings;

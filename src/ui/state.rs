@@ -82,10 +82,10 @@ impl State {
                 return Self::new(headline, detail, Tone::Fault);
             }
             (Mode::Teleop, Some(share)) => {
-                format!("coming to the leader, {:.0} %", share * 100.0)
+                format!("aligning {:.0} %", share * 100.0)
             }
             (Mode::Teleop, None) => "by the leader".to_owned(),
-            _ => "by hand, within the limits".to_owned(),
+            _ => "by hand".to_owned(),
         };
         Self::new(headline, format!("{how} · {back}"), Tone::Human)
     }
@@ -270,6 +270,11 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
             "The arm is being let down. Wait, then press Enable torque; or press STOP to hold it.",
         );
     }
+    if snapshot.health.unfit.is_some() {
+        return Some(
+            "The arm is too hot, or its supply too weak, to be driven. The fault says what to do.",
+        );
+    }
     match snapshot.connection {
         Connection::Connected { torque: true } => {}
         // What is chosen now drives as soon as the arm can follow.
@@ -306,7 +311,7 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
 
 fn leader_obstacle(snapshot: &Snapshot) -> Option<&'static str> {
     match &snapshot.leader {
-        None => Some("There is no leader arm. Start with --leader PORT, or drive with JOG."),
+        None => Some("There is no leader arm. Choose one under Set-up, Arms, or drive with JOG."),
         Some(leader) if leader.is_live() => None,
         Some(_) => Some("The leader is not read. Check its cable and its supply."),
     }

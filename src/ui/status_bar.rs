@@ -1,10 +1,11 @@
 //! The status bar: faults in a word, what was counted since the start, and notices that pass.
 
-use egui::{Align, Layout, RichText, Ui};
+use egui::{Align, Button, Layout, RichText, Ui};
 
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
+use crate::ui::health_panel::summary;
 use crate::ui::leader_panel::leader_mark_ui;
 use crate::ui::theme;
 use crate::ui::words;
@@ -31,6 +32,7 @@ pub fn status_bar_ui(
             ui.label(RichText::new(notice).size(theme::BODY).color(tokens.text));
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            arm_ui(ui, snapshot, draft);
             if !snapshot.tick_p99.is_zero() {
                 let work = words::latency(snapshot.tick_p99);
                 let hint = "99th percentile of the time that one control tick works.";
@@ -51,6 +53,23 @@ pub fn status_bar_ui(
             }
         });
     });
+}
+
+/// The arm's health in three numbers; a click shows each joint.
+fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {
+    let tokens = theme::tokens(ui);
+    let summary = summary(snapshot).unwrap_or_else(|| "—".to_owned());
+    let ink = if snapshot.health.wants_attention() {
+        tokens.fault_text
+    } else {
+        tokens.text
+    };
+    let text = theme::figure(format!("arm  {summary}"), theme::SMALL).color(ink);
+    let button = Button::new(text).small();
+    let hint = "The hottest servo, the lowest voltage, and answers that were missing or damaged. Click (or V) for each joint.";
+    if ui.add(button).on_hover_text(hint).clicked() {
+        draft.shows_health = !draft.shows_health;
+    }
 }
 
 fn faults_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {

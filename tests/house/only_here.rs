@@ -1,4 +1,4 @@
-//! What only one file may touch: the camera crate, shader files, colours. And what no file may hold: unfinished work, and
+//! What only one file may touch: the crates of devices, shader files, colours. And what no file may hold: unfinished work, and
 //! places that end the program.
 
 use crate::files::{House, RustFile};
@@ -13,7 +13,7 @@ pub fn check(house: &House) -> Vec<Violation> {
         .iter()
         .filter(|file| file.path.starts_with("src/"))
         .flat_map(|file| {
-            let mut found = camera_crate(file);
+            let mut found = device_crates(file);
             found.extend(shader_files(file));
             found.extend(colours(file));
             found.extend(unfinished(file));
@@ -32,17 +32,28 @@ fn broken(file: &RustFile, at: usize, rule: &'static str, why: &str) -> Violatio
     }
 }
 
-fn camera_crate(file: &RustFile) -> Vec<Violation> {
-    if file.path == "src/camera/device.rs" {
-        return Vec::new();
-    }
-    file.code
-        .words()
-        .iter()
-        .filter(|(_, word)| *word == "nokhwa")
-        .map(|&(at, _)| {
-            let why = "only camera/device.rs names nokhwa, so that the rest builds, runs and is tested without a camera";
-            broken(file, at, "camera", why)
+/// Crates that talk to devices: rule, crate, and the file that may name it.
+const DEVICES: [(&str, &str, &str); 3] = [
+    ("camera", "nokhwa", "src/camera/device.rs"),
+    ("gamepad", "gilrs", "src/app/gamepad.rs"),
+    ("key", "global_hotkey", "src/app/global_keys.rs"),
+];
+
+fn device_crates(file: &RustFile) -> Vec<Violation> {
+    let elsewhere = DEVICES
+        .into_iter()
+        .filter(|(_, _, home)| file.path != *home);
+    let named = elsewhere.flat_map(|(rule, name, home)| {
+        let words = file.code.words();
+        let named = words.into_iter().filter(move |(_, word)| *word == name);
+        named.map(move |(at, _)| (at, rule, name, home))
+    });
+    named
+        .map(|(at, rule, name, home)| {
+            let why = format!(
+                "only {home} names {name}, so that the rest builds, runs and is tested without a {rule}"
+            );
+            broken(file, at, rule, &why)
         })
         .collect()
 }
@@ -136,6 +147,8 @@ mod tests {
     fn each_rule_fires_on_what_breaks_it() {
         for (rule, path, text) in [
             ("camera", "src/ui/a.rs", "use nokhwa::Camera;"),
+            ("gamepad", "src/app/pad.rs", "use gilrs::Button;"),
+            ("key", "src/ui/a.rs", "use global_hotkey::hotkey::Code;"),
             (
                 "shader",
                 "src/scene/a.rs",
@@ -165,6 +178,7 @@ mod tests {
         for (path, text) in [
             ("src/camera/device.rs", "use nokhwa::Camera;"),
             ("src/camera/mod.rs", "// nokhwa is named in device.rs"),
+            ("src/app/gamepad.rs", "use gilrs::Gilrs;"),
             (
                 "src/gpu/shaders.rs",
                 "include_str!(\"../../shaders/scene.wgsl\")",

@@ -21,7 +21,7 @@ use crate::stand::{armed, connected, connector, fault};
 /// What the policy takes to answer: six ticks.
 const LATENCY: Duration = Duration::from_millis(200);
 /// The longest that anything here takes, virtual time.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// A period at 30 Hz.
 pub const TICK: Duration = Duration::from_nanos(33_333_333);
 /// Half a count of the coarsest joint, robot units.

@@ -8,6 +8,8 @@ mod faults;
 mod flight;
 mod operator;
 mod policy;
+#[cfg(unix)]
+mod pty;
 mod scripted;
 mod soak;
 mod stand;

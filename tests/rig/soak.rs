@@ -201,6 +201,22 @@ impl Soak {
         }
     }
 
+    /// What happened, for those who run this with `--nocapture`.
+    #[expect(clippy::print_stdout, reason = "the figures of a soak")]
+    fn tell(&self) {
+        let seen = &self.flight.snapshot;
+        println!(
+            "{}: {} ticks, {} late, {} strikes, {} retries, {} stops, longest step {:.2}",
+            self.mode,
+            seen.tick.0,
+            seen.late_ticks,
+            self.strikes,
+            seen.bus_retries,
+            self.stops,
+            seen.max_step
+        );
+    }
+
     /// Every strike cost at least one answer that was asked for again, and was shown.
     fn assert_all_counted(&self) {
         let seen = &self.flight.snapshot;
@@ -233,23 +249,15 @@ impl Soak {
 fn half_an_hour_of_policy_on_a_bad_bus() {
     let mut soak = Soak::new(Mode::Policy, 7);
     soak.fly(Duration::from_mins(30));
+    soak.tell();
     soak.assert_all_counted();
-    let seen = &soak.flight.snapshot;
-    println!(
-        "policy: {} strikes, {} retries, {} stops, {} ticks, {} late, {} chunks",
-        soak.strikes, seen.bus_retries, soak.stops, seen.tick.0, seen.late_ticks, seen.chunks
-    );
-    assert!(seen.chunks > 1000);
+    assert!(soak.flight.snapshot.chunks > 1000);
 }
 
 #[test]
 fn half_an_hour_of_teleoperation_on_a_bad_bus() {
     let mut soak = Soak::new(Mode::Teleop, 8);
     soak.fly(Duration::from_mins(30));
+    soak.tell();
     soak.assert_all_counted();
-    let seen = &soak.flight.snapshot;
-    println!(
-        "teleop: {} strikes, {} retries, {} stops, {} ticks, {} late",
-        soak.strikes, seen.bus_retries, soak.stops, seen.tick.0, seen.late_ticks
-    );
 }

@@ -72,6 +72,8 @@ impl Stand {
                 back_off: Duration::from_millis(50),
                 ..Patience::default()
             },
+            // A busy machine is no stalled loop; the watchdog's own tests wait for less.
+            stall: LIMIT,
             ..Setup::new(clock.clone(), loader(&mood, &seen))
         };
         change(&mut setup);

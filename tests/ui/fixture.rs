@@ -10,8 +10,9 @@ use smolpilot::joint::JointVec;
 use smolpilot::observation::Frame;
 use smolpilot::policy::{PolicySpec, StageTimes};
 use smolpilot::runtime::{
-    CameraStatus, CameraView, ChunkView, Connection, Delay, Fault, FaultKind, Knobs, Latencies,
-    Mode, Percentiles, PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
+    CameraStatus, CameraView, ChunkView, Connection, Delay, Fault, FaultKind, Health, JointHealth,
+    Knobs, Latencies, Mode, Percentiles, PolicyStatus, QueueView, Sample, Snapshot, Stopped,
+    ViewBinding,
 };
 use smolpilot::scene::{Cube, Props};
 
@@ -201,6 +202,31 @@ fn cubes() -> Props {
     }
 }
 
+/// Servos that have worked for a while.
+pub fn health() -> Health {
+    let rows = [
+        (33, 12.0, -4.0, 96.0, 2),
+        (38, 11.9, 31.0, 540.0, 11),
+        (36, 11.9, -22.0, 410.0, 7),
+        (31, 12.0, 9.0, 150.0, 3),
+        (30, 12.0, 1.0, 40.0, 2),
+        (34, 11.9, 12.0, 180.0, 4),
+    ];
+    let joint = |(celsius, volts, load_percent, milliamperes, errors)| JointHealth {
+        celsius,
+        volts,
+        load_percent,
+        milliamperes,
+        errors,
+        age: Duration::from_millis(4),
+        ..JointHealth::default()
+    };
+    Health {
+        joints: rows.map(joint),
+        ..Health::default()
+    }
+}
+
 /// The policy drives, the plan is fresh.
 pub fn running(tick: u64) -> Snapshot {
     let knobs = Knobs::default();
@@ -213,6 +239,7 @@ pub fn running(tick: u64) -> Snapshot {
         now: at(tick),
         tick: Tick(tick),
         mode: Mode::Policy,
+        health: health(),
         arm: "Pretend rig".to_owned(),
         connection: Connection::Connected { torque: true },
         rate_hz: 30.0,

@@ -4,6 +4,7 @@
 
 mod driving;
 mod fixture;
+mod health;
 mod looking;
 mod person;
 mod pictures;

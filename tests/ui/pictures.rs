@@ -94,6 +94,15 @@ fn every_state() {
         let snapshot = fixture::faulty();
         shoot_sized(&name, snapshot, Draft::default(), Theme::Dark, size);
     }
+    for (name, snapshot, theme) in [
+        ("health", fixture::running(3_000), Theme::Dark),
+        ("health_overloaded", trouble::overloaded(), Theme::Dark),
+        ("health_light", trouble::hot(), Theme::Light),
+    ] {
+        let mut draft = Draft::default();
+        draft.shows_health = true;
+        shoot(name, snapshot, draft, theme);
+    }
     let name = "running_2560_light";
     let size = [2560.0, 1440.0];
     let snapshot = fixture::running(3_000);

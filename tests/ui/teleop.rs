@@ -80,7 +80,7 @@ fn the_difference_to_the_leader_is_seen_before_and_while_it_is_approached() {
     assert!(rig.shows("leader 100 Hz · shoulder pan 34.0° off"));
     let rig = Rig::new(person::aligning());
     assert!(rig.shows("ttyACM1") && rig.shows("100 Hz") && rig.shows("8 ms old"));
-    assert!(rig.shows("coming to the leader, 40 %"));
+    assert!(rig.shows("aligning 40 % · T: back to the policy"));
     assert!(rig.shows("Move the leader closer, or wait"));
     let rig = Rig::new(person::leader_lost());
     assert!(rig.shows("The arm holds: the leader is not read"));

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smolpilot::arm::{AlarmKind, Grip};
 use smolpilot::policy::{LoadProgress, LoadStage};
 use smolpilot::runtime::{
-    CameraStatus, Connection, Fault, FaultKind, Mode, Percentiles, PolicyStatus, Snapshot,
+    CameraStatus, Connection, Fault, FaultKind, Latched, Mode, Percentiles, PolicyStatus, Snapshot,
 };
 
 use crate::fixture;
@@ -130,6 +131,47 @@ pub fn bus_lost() -> Snapshot {
     snapshot
 }
 
+/// A gripper that squeezed for too long, a servo that gets warm, and goals that the limits have cut.
+pub fn overloaded() -> Snapshot {
+    let mut snapshot = fixture::running(3_000);
+    let what = "the gripper is overloaded: it is not closed further, and holds with less torque";
+    let remedy =
+        "Open it, or take out what it squeezes. Then press Clear: it lets go for a moment.";
+    let health = &mut snapshot.health;
+    let gripper = &mut health.joints[5];
+    (gripper.celsius, gripper.load_percent, gripper.milliamperes) = (47, -20.0, 610.0);
+    gripper.alarms = vec![AlarmKind::Overload];
+    gripper.latched = Some(Latched {
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+        since: snapshot.now.saturating_sub(Duration::from_millis(8_400)),
+    });
+    health.joints[1].celsius = 57;
+    health.joints[1].alarms = vec![AlarmKind::Warm];
+    health.joints[3].age = Duration::from_millis(700);
+    health.grip = Grip::Overloaded(31.0);
+    (
+        health.cuts.speed,
+        health.cuts.acceleration,
+        health.cuts.table,
+    ) = (1_204, 310, 12);
+    snapshot.faults = vec![fault(FaultKind::Overload, what, remedy, snapshot.now)];
+    snapshot
+}
+
+/// A servo is so hot that nobody may drive.
+pub fn hot() -> Snapshot {
+    let mut snapshot = fixture::idle();
+    let what = "wrist_roll is at 66 °C: the arm is put down, and nobody may drive it";
+    let remedy =
+        "Let it cool. An arm that still holds heats it further: support it and release torque.";
+    snapshot.health.joints[4].celsius = 66;
+    snapshot.health.joints[4].alarms = vec![AlarmKind::Hot];
+    snapshot.health.unfit = Some(what.to_owned());
+    snapshot.faults = vec![fault(FaultKind::Overheat, what, remedy, snapshot.now)];
+    snapshot
+}
+
 /// Stopped, and the servos have not said yet that they hold.
 pub fn unconfirmed() -> Snapshot {
     let mut snapshot = fixture::stopped();
@@ -155,5 +197,7 @@ pub fn every() -> Vec<(&'static str, Snapshot)> {
         ("camera-lost", camera_lost()),
         ("bus-lost", bus_lost()),
         ("unconfirmed", unconfirmed()),
+        ("overloaded", overloaded()),
+        ("hot", hot()),
     ]
 }

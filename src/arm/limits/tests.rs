@@ -1,3 +1,5 @@
+//! Limits under goals of every kind: what is sent stays inside them, and no goal traps the arm.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Frames of the manual, and streams of every kind of noise.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -78,6 +78,8 @@ impl Approach {
 #[derive(Debug)]
 pub(super) struct Ramp {
     from: JointVec,
+    /// The pose on the way; the arm trails it by as much as its limits need.
+    at: JointVec,
     /// Seconds.
     lasts: f32,
     spent: f32,
@@ -90,21 +92,25 @@ impl Ramp {
         let lasts = Joint::ALL.into_iter().map(seconds).fold(least_s, f32::max);
         Self {
             from,
+            at: from,
             lasts,
             spent: 0.0,
         }
     }
 
-    /// The next pose on the way to `to`, one `period` after `commanded`.
+    /// The next pose on the way to `to`, one `period` later. It waits for an arm that stays behind: what was sent to it
+    /// last is `commanded`.
     pub fn advance(&mut self, period: Duration, commanded: JointVec, to: JointVec) -> JointVec {
         let dt = period.as_secs_f32();
         self.spent += dt;
         let done = min_jerk(self.share());
-        JointVec::from_fn(|joint| {
+        self.at = JointVec::from_fn(|joint| {
             let wanted = self.from[joint] + (to[joint] - self.from[joint]) * done;
             let reach = speed(joint) * dt;
-            commanded[joint] + (wanted - commanded[joint]).clamp(-reach, reach)
-        })
+            let next = self.at[joint] + (wanted - self.at[joint]).clamp(-reach, reach);
+            next.clamp(commanded[joint] - NEAR, commanded[joint] + NEAR)
+        });
+        self.at
     }
 
     /// The share of its time that is over, 0 to 1.

@@ -230,7 +230,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: self.limits,
-            health: self.health.clone(),
+            health: Box::new(self.health.clone()),
         })
     }
 

@@ -19,6 +19,9 @@ pub(super) struct Jog {
     /// Why the tip does not go on.
     pub obstacle: Option<String>,
     drive: Option<Driven>,
+    /// The hand has let go, and the arm may still run out: the goal goes along, so that it does not come back afterwards.
+    /// Ticks in a row in which it has stood.
+    runs_out: Option<u32>,
 }
 
 /// A drive under way.
@@ -43,7 +46,7 @@ impl Jog {
 
     fn push(&mut self, drive: Drive, until: Duration, commanded: JointVec) {
         if drive.is_still() {
-            self.rest_at(commanded);
+            self.let_go(commanded);
             return;
         }
         let asked = drive.bounded();
@@ -60,9 +63,27 @@ impl Jog {
         });
     }
 
+    /// Stops at `pose`, or as soon after as the arm can.
+    fn let_go(&mut self, pose: JointVec) {
+        self.rest_at(pose);
+        self.runs_out = Some(0);
+    }
+
+    /// Goes along with an arm that comes to a stop. In the tick in which the hand lets go nothing has been sent yet.
+    fn run_out(&mut self, commanded: JointVec) {
+        let stood = match self.runs_out {
+            None => return,
+            Some(stood) if self.goal == commanded => stood + 1,
+            Some(_) => 0,
+        };
+        self.goal = commanded;
+        self.runs_out = (stood < 2).then_some(stood);
+    }
+
     /// Moves the goal on by one `dt_s`.
     fn go_on(&mut self, now: Duration, dt_s: f32, commanded: JointVec, limits: [JointVec; 2]) {
         let Some(driven) = &mut self.drive else {
+            self.run_out(commanded);
             return;
         };
         let asked = if now < driven.until {
@@ -72,7 +93,7 @@ impl Jog {
         };
         driven.pace = driven.pace.toward(asked, dt_s);
         if driven.pace.is_still() {
-            self.rest_at(commanded);
+            self.let_go(commanded);
             return;
         }
         self.obstacle = None;
@@ -238,6 +259,24 @@ mod tests {
         bench.tick(vec![Command::Drive(Drive::default())]);
         bench.tick(vec![]);
         assert_eq!(bench.seen.jog_obstacle, None);
+    }
+
+    /// The limits slow a joint down; a goal that stayed behind would draw it back.
+    #[test]
+    fn an_arm_that_runs_out_after_the_hand_let_go_does_not_come_back() {
+        let mut bench = jogging();
+        hold(&mut bench, Drive::of_joint(Joint::ShoulderPan, 40.0), 0.5);
+        let mut said = vec![Command::Drive(Drive::default())];
+        for by in [0.5, 0.3, 0.1] {
+            let mut pose = bench.seen.commanded;
+            pose[Joint::ShoulderPan] += by;
+            bench.kept_at = Some(pose);
+            bench.tick(std::mem::take(&mut said));
+        }
+        bench.kept_at = None;
+        let end = bench.seen.commanded;
+        assert_still(&mut bench, 10);
+        assert_eq!(bench.pose, end);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! gives the picture of the tick. Between the two, the control thread applies the limits and talks to the arm.
 
 mod approach;
+mod arm_input;
 mod arms;
 mod commands;
 mod goal;
@@ -31,6 +32,7 @@ mod torque;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::arm_input::{ArmAlarm, ArmFailure, ArmInput, ArmState};
 use self::health::HealthWatch;
 use crate::action::Action;
 use crate::arm::Role;
@@ -52,8 +54,8 @@ use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor
 use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Health, Knobs, LeaderView,
-    Mode, PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
+    PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -85,57 +87,6 @@ pub struct Config {
     pub patience: Patience,
     /// Makes the policy's noise another one, repeatably.
     pub seed: u64,
-}
-
-/// The arm as it was found at the start of a tick.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum ArmInput {
-    #[default]
-    Absent,
-    Connecting,
-    /// Not there, with the reason; the connector tries again.
-    Lost(ArmFailure),
-    /// There, but no calibration fits it; the connector tries again.
-    Uncalibrated(ArmFailure),
-    Up(ArmState),
-}
-
-/// What a connected arm told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArmState {
-    /// The pose, or why it could not be read in this tick.
-    pub measured: Result<JointVec, ArmFailure>,
-    /// The arm takes actions: it was armed, and nothing has happened since that asks for a new start.
-    pub torque: bool,
-    /// Joints whose servos have torque, be the arm armed or not.
-    pub held_joints: usize,
-    /// Packets repeated since the connection.
-    pub retries: u64,
-    /// What the servos complain about.
-    pub alarms: Vec<ArmAlarm>,
-    /// Lower and upper limit of what may be sent.
-    pub limits: [JointVec; 2],
-    /// How the servos are.
-    pub health: Health,
-}
-
-/// Why the arm could not be read or did not take an order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ArmFailure {
-    /// What happened; names the joint.
-    pub what: String,
-    /// What to do now.
-    pub remedy: String,
-    /// Nothing behind the port answers any more: only a full handshake brings the arm back.
-    pub gone: bool,
-}
-
-/// A complaint of one servo.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArmAlarm {
-    /// The joint and the complaint.
-    pub what: String,
-    pub remedy: String,
 }
 
 /// How well the loop keeps its time.
@@ -389,11 +340,6 @@ impl Control {
         let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
         let asked = self.supervisor.in_flight().map(|request| request.at);
         asked.or(loading.then_some(Duration::ZERO))
-    }
-
-    /// The pose that was sent last, or the measured one while the arm is limp.
-    pub fn commanded(&self) -> JointVec {
-        self.arm.commanded
     }
 
     /// Decides one tick.

@@ -73,7 +73,7 @@ impl Control {
                 .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));
         }
         self.watch_alarms(&state.alarms);
-        self.watch_health(state.health);
+        self.watch_health(*state.health);
         match state.measured {
             Ok(measured) => {
                 self.arm.measured = measured;

@@ -263,7 +263,7 @@ impl SimBus {
             self.requests.finish();
         }
         self.heard = now;
-        let arrived = now + self.byte_time() * bytes.len() as u32;
+        let mut arrived = now + self.byte_time() * bytes.len() as u32;
         if self.faults.echo {
             self.answers
                 .extend(bytes.iter().map(|byte| (arrived, *byte)));
@@ -284,7 +284,8 @@ impl SimBus {
                 self.faults.distort(&mut answers.frames)
             };
             self.faults.transaction_ends();
-            self.send(&answers, arrived + late);
+            // Of several requests in one go each is answered behind the one before: bytes of two answers never mix.
+            arrived = self.send(&answers, arrived + late).max(arrived);
         }
     }
 
@@ -300,8 +301,8 @@ impl SimBus {
         }
     }
 
-    /// Queues answers behind each other on the wire.
-    fn send(&mut self, answers: &Answers, from: Duration) {
+    /// Queues answers behind each other on the wire; when the last byte will have arrived.
+    fn send(&mut self, answers: &Answers, from: Duration) -> Duration {
         let mut at = from;
         for answer in &answers.frames {
             let id = answer.get(2).copied().unwrap_or(0);
@@ -314,6 +315,7 @@ impl SimBus {
         }
         // A late answer may be overtaken by the answers to a newer request.
         self.answers.make_contiguous().sort_by_key(|(at, _)| *at);
+        at
     }
 
     fn return_delay(&self, id: u8) -> Duration {

@@ -16,6 +16,9 @@ use crate::sim::wire::lock;
 
 /// How long the thread waits for a client's bytes before it looks round; the arm moves on at least this often.
 const LOOK: Duration = Duration::from_millis(20);
+/// Answers that would be there so soon are handed over at once: a second wake-up for each transaction would cost more on a
+/// busy machine than the time on the wire that it pretends.
+const EARLY: Duration = Duration::from_millis(2);
 /// How often it looks for a client while there is none, and for a cable that is put in again.
 const KNOCK: Duration = Duration::from_millis(5);
 
@@ -134,44 +137,57 @@ impl Server {
     /// Carries bytes both ways until the port has to go.
     fn serve(&self, mut socket: Socket) -> End {
         let mut bytes = [0; 1024];
+        let mut somebody = false;
         loop {
             if self.ends() {
                 return End::Told;
             }
-            let next = self.deliver(&mut socket.master);
+            // What is written to nobody would be read by the next client.
+            let wait = if somebody {
+                let next = self.deliver(&mut socket.master);
+                next.map_or(LOOK, |at| at.saturating_sub(self.arm.clock().now()))
+            } else {
+                KNOCK
+            };
             if self.unplugged() {
                 return End::Unplugged;
             }
-            let wait = next.map_or(LOOK, |at| at.saturating_sub(self.arm.clock().now()));
             if wait.is_zero() {
                 continue;
             }
             if let Err(error) = socket.master.set_timeout(wait.min(LOOK)) {
                 log::warn!("the pseudo-terminal takes no timeout: {error}");
             }
-            match socket.master.read(&mut bytes) {
+            somebody = match socket.master.read(&mut bytes) {
                 Ok(count) => {
                     self.client(true);
                     self.receive(&bytes[..count], socket.master.baud_rate());
+                    true
                 }
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => self.alone(&mut socket),
-            }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => somebody,
+                Err(_) => {
+                    self.alone(&mut socket);
+                    false
+                }
+            };
         }
     }
 
     /// Nobody holds the other end.
     fn alone(&self, socket: &mut Socket) {
         let last_words = socket.leftovers();
-        if !last_words.is_empty() {
+        if last_words.is_empty() {
+            // What the servos still have to say is for nobody, and not for the next client.
+            lock(&self.arm.wire()).hang_up();
+            self.client(false);
+            thread::sleep(KNOCK);
+            self.arm.advance();
+        } else {
+            // Perhaps they are the first ones of a new client: the next look tells, and then it is answered.
             self.client(true);
             self.receive(&last_words, Ok(BAUD_RATE));
         }
-        // What the servos say now is for nobody, and not for the next client.
-        lock(&self.arm.wire()).hang_up();
-        self.client(false);
-        thread::sleep(KNOCK);
     }
 
     fn receive(&self, bytes: &[u8], baud_rate: serialport::Result<u32>) {
@@ -191,13 +207,14 @@ impl Server {
             let mut bus = lock(&wire);
             let now = self.arm.clock().now();
             bus.advance(now);
-            let count = bus.deliver(&mut bytes, now);
+            let count = bus.deliver(&mut bytes, now + EARLY);
             let stall = if count > 0 {
                 bus.stall()
             } else {
                 Duration::ZERO
             };
-            (count, bus.next_burst(), stall)
+            let next = bus.next_burst().map(|at| at.saturating_sub(EARLY));
+            (count, next, stall)
         };
         if count > 0
             && let Err(error) = master.write_all(&bytes[..count])

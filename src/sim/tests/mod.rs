@@ -1,6 +1,7 @@
 //! The real driver against the pretend arm, with faults: what must never move, and what must always be noticed. Numbers in
 //! the names of tests are those of the list of faults that a bus can have; c02 and the like are failures users reported.
 
+mod brake;
 mod driver;
 mod gripper;
 mod handshake;

@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::rig;
 use crate::arm::Role;
 use crate::arm::packet::{BROADCAST, Direction, Packet, Parser, status_frame};
@@ -143,6 +145,60 @@ fn a_request_whose_end_is_missing_does_not_swallow_the_next_one() {
     let traffic = rig.traffic();
     assert_eq!((traffic.requests, traffic.noise), (1, 5));
     assert_eq!((traffic.answers, traffic.strikes), (1, 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a host says, in whatever pieces: nothing panics, a locked EEPROM keeps what it holds, and after a pause the
+    /// servos listen again.
+    #[test]
+    fn servos_survive_any_host(
+        pieces in proptest::collection::vec(
+            prop_oneof![
+                proptest::collection::vec(prop_oneof![Just(0xFF), any::<u8>()], 1..40),
+                (1..=6_u8, 0..16_u8, proptest::collection::vec(any::<u8>(), 0..12))
+                    .prop_filter("no factory restore", |(_, code, _)| ![0x06, 0x0B].contains(code))
+                    .prop_map(|(id, code, params)| status_frame(id, code, &params)),
+            ],
+            1..20,
+        ),
+        pause in 0..5_u64,
+    ) {
+        let rig = rig();
+        ask(&rig, BROADCAST, 0x03, &[55, 1]);
+        let before = ask(&rig, 3, 0x02, &[5, 35]);
+        let mut port = rig.port();
+        for piece in pieces {
+            port.write_all(&piece).unwrap();
+            rig.clock().advance(Duration::from_millis(pause));
+        }
+        rig.clock().advance(Duration::from_secs(1));
+        rig.inject(Fault::Poke { id: 3, address: 55, value: 1 });
+        let mut waste = [0; 4096];
+        while port.read(&mut waste).is_ok() {}
+        let after = ask(&rig, 3, 0x02, &[5, 35]);
+        prop_assert_eq!(after.len(), 1);
+        // Somebody may have unlocked it first; then only the answer counts.
+        let unlocked = rig.writes().iter().any(|write| {
+            let last = usize::from(write.address) + write.bytes.len();
+            write.id == 3 && write.address <= 55 && last > 55 || write.id == 3 && write.address == 40
+        });
+        prop_assert!(unlocked || after[0].params == before[0].params);
+    }
+}
+
+#[test]
+fn two_requests_in_one_go_are_answered_one_behind_the_other() {
+    let rig = rig();
+    let mut port = rig.port();
+    let both = [status_frame(2, 0x01, &[]), status_frame(6, 0x01, &[])].concat();
+    port.write_all(&both).unwrap();
+    rig.clock().advance(Duration::from_secs(1));
+    let mut bytes = [0; 12];
+    port.read_exact(&mut bytes).unwrap();
+    assert_eq!(bytes[..6], status_frame(2, 0, &[]));
+    assert_eq!(bytes[6..], status_frame(6, 0, &[]));
 }
 
 #[test]

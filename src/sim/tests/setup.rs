@@ -23,7 +23,6 @@ fn a_new_arm_is_set_up_once_and_locked_again() {
     let wrote = settings(&log);
     for (id, register, value) in [
         (1, Register::PCoefficient, 16),
-        (1, Register::DCoefficient, 32),
         (1, Register::MaximumAcceleration, 254),
         (6, Register::ProtectionCurrent, 250),
         (6, Register::OverloadTorque, 25),
@@ -46,7 +45,7 @@ fn a_new_arm_is_set_up_once_and_locked_again() {
         let ends = |write: Option<&WriteRecord>| write.map(|it| (it.address, it.bytes[0]));
         let lock = Register::Lock.address();
         assert_eq!(ends(of_this.clone().next()), Some((lock, 0)));
-        assert_eq!(ends(of_this.last()), Some((lock, 1)));
+        assert_eq!(ends(of_this.clone().next_back()), Some((lock, 1)));
     }
     assert!(
         Joint::ALL.iter().all(|joint| !rig.torque(*joint)),

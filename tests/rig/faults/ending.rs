@@ -52,6 +52,28 @@ fn fault_28_a_frame_that_is_lost_is_sent_again() {
 }
 
 #[test]
+fn fault_28_the_last_resort_is_a_broadcast() {
+    let mut flight = Flight::armed(Plan::new(turned(0.0)));
+    flight.tell(Command::ReleaseTorque);
+    flight.until("nearly there", |seen| seen.releasing > Some(0.9));
+    // Deaf to the first broadcast and to three frames that are meant for it, with their questions.
+    let told = loop {
+        flight.tick();
+        if let Some(told) = flight.fault(FaultKind::Arming) {
+            break told;
+        }
+        flight.arm.heal();
+        flight.arm.inject(Fault::MuteFor(2, DEAF));
+    };
+    assert!(
+        told.what.contains("shoulder_lift (motor 2)"),
+        "{}",
+        told.what
+    );
+    assert_eq!(flight.torques(), [false; 6], "unconfirmed, and off");
+}
+
+#[test]
 fn fault_29_closing_in_mid_motion_stops_the_arm_and_leaves_it_holding() {
     let mut flight = Flight::moving();
     flight.tell(Command::Shutdown);
@@ -143,6 +165,9 @@ fn fault_29_a_halt_from_outside_waits_for_the_read_back() {
         Halted::Unconfirmed
     );
 }
+
+/// The transactions of a tick that switches torque off: two readings, a broadcast, and three times a frame and a question.
+const DEAF: u64 = 9;
 
 /// What a joint at full speed goes on by until it stands, and the way back to its goal.
 const COAST: f32 = 4.0;

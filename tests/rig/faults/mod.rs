@@ -4,5 +4,7 @@
 mod ending;
 mod meeting;
 mod pace;
+#[cfg(unix)]
+mod signals;
 mod silence;
 mod wire;

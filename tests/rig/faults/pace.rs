@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use smolpilot::joint::{Joint, JointVec};
-use smolpilot::runtime::{Command, FaultKind, Knobs, Mode, Setup, Snapshot, Stopped};
+use smolpilot::runtime::{Command, FaultKind, Knob, Knobs, Mode, STALL, Setup, Snapshot, Stopped};
 use smolpilot::sim::{Fault, SimArm};
 
 use crate::flight::{COUNT, Flight, GOAL, Plan, START, turned};
@@ -109,6 +109,38 @@ fn pushes(arm: &SimArm) -> i32 {
 }
 
 #[test]
+fn fault_27_a_loop_that_slows_down_is_not_stalled() {
+    let mut flight = Flight::moving();
+    for mode in [Mode::Jog, Mode::Policy, Mode::Jog] {
+        flight.tell(Command::SetMode(mode));
+        flight.ticks(5);
+        let fps = if mode == Mode::Jog { 5.0 } else { 30.0 };
+        flight.tell(Command::Set(Knob::Fps(fps)));
+        let seen = flight.ticks(5);
+        assert!(seen.stopped.is_none() && seen.mode == mode);
+    }
+}
+
+#[test]
+fn fault_27_an_arm_that_nobody_drives_is_left_alone() {
+    let mut flight = Flight::at_rest(Plan::new(START));
+    flight.runtime.stall(Duration::from_secs(3));
+    assert!(flight.tick().stopped.is_none());
+    assert!(flight.arm.writes().is_empty());
+}
+
+#[test]
+fn fault_27_a_freeze_that_a_silent_servo_does_not_confirm_is_tried_again() {
+    let mut flight = Flight::moving();
+    flight.arm.inject(Fault::Stuck(1));
+    flight.ticks(10);
+    // One question in three is lost until the loop has stood still for half a second.
+    flight.arm.inject(Fault::MuteFor(1, 12));
+    flight.runtime.stall(Duration::from_secs(1));
+    assert!(pushes(&flight.arm).abs() <= AT_REST);
+}
+
+#[test]
 fn fault_27_a_short_stall_is_only_a_late_tick() {
     let mut flight = Flight::moving();
     let stalled = flight.now();
@@ -125,7 +157,10 @@ fn fault_27_a_short_stall_is_only_a_late_tick() {
 
 /// A stand with threads and the machine's clock, whose first joint is blocked and pushes.
 fn pushing(change: impl FnOnce(&mut Setup)) -> Stand {
-    let stand = Stand::moving_with(change);
+    let stand = Stand::moving_with(|setup| {
+        setup.stall = STALL;
+        change(setup);
+    });
     stand.arm.inject(Fault::Stuck(1));
     stand.until("pushing", |seen| lead(seen) > 15.0);
     stand

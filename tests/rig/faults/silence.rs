@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use smolpilot::joint::Joint;
-use smolpilot::runtime::{Command, Connection, FaultKind, Mode};
+use smolpilot::runtime::{Command, Connection, FaultKind, Mode, Snapshot};
 use smolpilot::sim::Fault;
 
 use crate::flight::Flight;
@@ -124,13 +124,9 @@ fn fault_20_another_arm_behind_the_plug_is_refused() {
     flight.arm.heal();
     flight.arm.inject(Fault::Offset(5, 700));
     let plugged = flight.now();
-    let seen = flight.until(
-        "refused",
-        |seen| matches!(&seen.connection, Connection::Lost(why) if why.contains("calibration")),
-    );
-    let Connection::Lost(why) = &seen.connection else {
-        unreachable!()
-    };
+    let refused = |seen: &Snapshot| matches!(seen.connection, Connection::Uncalibrated(_));
+    flight.until("refused", refused);
+    let why = flight.fault(FaultKind::Uncalibrated).unwrap().what;
     assert!(
         why.contains("wrist_roll (motor 5)") && why.contains("other arm"),
         "{why}"
@@ -138,6 +134,6 @@ fn fault_20_another_arm_behind_the_plug_is_refused() {
     flight.tell(Command::EnableTorque);
     flight.tell(Command::SetMode(Mode::Policy));
     let seen = flight.ticks(300);
-    assert!(matches!(seen.connection, Connection::Lost(_)));
+    assert!(refused(seen) && seen.mode == Mode::Hold);
     assert!(flight.writes_since(plugged).is_empty());
 }

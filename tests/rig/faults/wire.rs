@@ -132,7 +132,7 @@ fn fault_07_a_header_inside_the_parameters_is_data() {
 #[test]
 fn fault_08_a_late_reply_is_never_taken_for_a_new_one() {
     // Every moment from the end of the deadline to the middle of the next tick, finest where it meets the next reading.
-    let coarse = (9..60).step_by(3).map(|ms| Duration::from_millis(ms));
+    let coarse = (9..60).step_by(3).map(Duration::from_millis);
     let fine = (0..40).map(|n| TICK + Duration::from_micros(n * 50));
     for late in coarse.chain(fine) {
         let mut flight = Flight::armed(Plan::new(turned(0.0)));
