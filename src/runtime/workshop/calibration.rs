@@ -85,7 +85,7 @@ impl CalibrationJob {
     }
 
     /// An order about the steps.
-    pub fn obey(&mut self, order: Order) -> Result<(), Trouble> {
+    pub fn obey(&mut self, order: &Order) -> Result<(), Trouble> {
         match order {
             Order::Next => self.next(),
             Order::Back => {
@@ -93,7 +93,7 @@ impl CalibrationJob {
                 Ok(())
             }
             Order::Redo(joint) => {
-                self.steps.redo(joint);
+                self.steps.redo(*joint);
                 Ok(())
             }
             Order::LetGo(_) => {

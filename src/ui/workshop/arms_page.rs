@@ -101,11 +101,9 @@ fn in_use_ui(ui: &mut Ui, snapshot: &Snapshot, role: Role, commands: &mut Vec<Co
             }
         }
     });
-    let why = match &snapshot.connection {
-        Connection::Uncalibrated(why) | Connection::Lost(why) => why,
-        _ => return,
-    };
-    if role == Role::Follower {
+    if let (Role::Follower, Connection::Uncalibrated(why) | Connection::Lost(why)) =
+        (role, &snapshot.connection)
+    {
         weak_ui(ui, why);
     }
 }
