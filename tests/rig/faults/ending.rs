@@ -107,15 +107,9 @@ fn fault_29_an_arm_that_confirms_nothing_does_not_keep_the_program_from_ending()
 
 #[test]
 fn fault_29_a_runtime_that_is_dropped_stops_the_arm() {
-    for told in [true, false] {
-        let Stand { runtime, arm, .. } = Stand::moving();
-        if told {
-            assert_eq!(runtime.shutdown(), Halted::Holding);
-        } else {
-            drop(runtime);
-        }
-        assert_holds(&arm);
-    }
+    let Stand { runtime, arm, .. } = Stand::moving();
+    drop(runtime);
+    assert_holds(&arm);
 }
 
 #[test]

@@ -14,6 +14,13 @@ fn fault_02_a_mute_servo_stops_the_others_where_they_are_and_is_named() {
     let mut flight = Flight::moving();
     flight.arm.inject(Fault::Mute(3));
     let muted = flight.now();
+    let mut age = Duration::ZERO;
+    for _ in 0..4 {
+        let older = flight.tick().health.joint(Joint::ElbowFlex).age;
+        assert!(older > age, "{older:?}");
+        age = older;
+        assert!(flight.snapshot.health.joint(Joint::Gripper).age < Duration::from_millis(60));
+    }
     let lost = flight.until_fault(FaultKind::BusLost);
     assert!(lost.what.contains("elbow_flex (motor 3)"), "{}", lost.what);
     assert!(flight.now() < muted + Duration::from_millis(500));
