@@ -76,7 +76,12 @@ fn uncalibrated(port: arm::Port, path: &str, clock: &Clock, missing: &Calibratio
     let census = Workbench::open(port, path, clock).and_then(|mut bench| bench.census());
     let kind = match census {
         Ok(census) if census.present().next().is_none() => ErrorKind::NoResponse,
-        Ok(_) => ErrorKind::Uncalibrated(missing.to_string()),
+        Ok(_) => ErrorKind::Uncalibrated(match missing {
+            CalibrationError::Absent { role, id, .. } => {
+                format!("no calibration of a {role} called `{id}` is on this machine")
+            }
+            unusable => unusable.to_string(),
+        }),
         Err(error) => error.kind,
     };
     Error {

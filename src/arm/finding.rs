@@ -38,9 +38,8 @@ impl Finding {
                         gone: one.clone(),
                         rest: ports.to_vec(),
                     },
-                    ([], [one]) => Self::Found(one.clone()),
-                    // Pulled out and put in again between two looks.
-                    ([_], [one]) => Self::Found(one.clone()),
+                    // Plugged in only now, or pulled out and put in again between two looks.
+                    ([] | [_], [one]) => Self::Found(one.clone()),
                     _ => Self::Several([gone, come].concat()),
                 }
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eframe::egui_wgpu::{RenderState, wgpu};
+use glam::{Vec3, vec3};
 
 use crate::clock::Tick;
 use crate::joint::JointVec;
@@ -25,6 +26,8 @@ const EMULATED_SHARE: u32 = 4;
 
 /// A picture as wide as this, times its height, shows the stretched arm whole.
 const WHOLE_ASPECT: f32 = 1.7;
+/// From the middle of the table before the arm to the middle of the arm, metres.
+const TO_BASE: Vec3 = vec3(-0.10, 0.0, 0.04);
 
 /// As many samples as a trail can have; beyond them nothing is drawn.
 const TRAIL_SAMPLES: usize = 300;
@@ -192,6 +195,11 @@ fn stamp(snapshot: &Snapshot, draft: &SceneDraft, is_dark: bool) -> Stamp {
 /// The view of the panel. An arm that is asked for stands whole in it, however narrow it is.
 fn view(draft: &SceneDraft, [width, height]: [u32; 2]) -> View {
     let mut view = draft.orbit.view();
+    if draft.subject.is_some() {
+        // Its pan may be anywhere: it turns about its base.
+        view.eye += TO_BASE;
+        view.target += TO_BASE;
+    }
     let aspect = width as f32 / height.max(1) as f32;
     if draft.subject.is_some() && aspect < WHOLE_ASPECT {
         let half = (view.fov_y / 2.0).tan() * WHOLE_ASPECT / aspect;

@@ -437,6 +437,23 @@ fn no_arm_and_an_arm_without_calibration_look_different_and_lead_here() {
 }
 
 #[test]
+fn an_uncalibrated_follower_is_let_go_and_calibrated_in_one_press() {
+    let mut snapshot = fixture::idle();
+    snapshot.sources.follower = Some(source(PORT, "blue"));
+    snapshot.connection = Connection::Uncalibrated("no calibration of it".to_owned());
+    let mut rig = arms_over(snapshot, WorkshopView::default());
+    assert!(rig.shows("no calibration of it"));
+    let (port, role) = (PORT.to_owned(), Role::Follower);
+    assert_eq!(
+        rig.press("Let it go and calibrate it"),
+        [
+            Command::UseArm(role, None),
+            Command::Workshop(Order::Calibrate { port, role })
+        ]
+    );
+}
+
+#[test]
 fn stop_is_above_every_page_of_the_workshop() {
     let activities = [
         Activity::Calibrating(Box::new(calibrating(Stage::Sweep))),

@@ -176,6 +176,19 @@ impl Census {
         problems
     }
 
+    /// The same in words: where one cable explains several silent servos, it is named in their place.
+    pub fn complaints(&self) -> Vec<String> {
+        let missing: Vec<Joint> = self.missing().iter().map(|motor| motor.joint).collect();
+        let silent = behind(&missing);
+        let is_broken = silent.is_some();
+        let problems = self
+            .problems()
+            .into_iter()
+            .filter(|problem| !is_broken || !matches!(problem, Problem::Missing(_)))
+            .map(|problem| problem.to_string());
+        silent.into_iter().chain(problems).collect()
+    }
+
     /// What the servos hold as a calibration, were the gripper's direction the usual one; `None` while it is that of no
     /// arm: servos as the factory left them, or ranges and offsets that no calibration has.
     pub fn engraved(&self) -> Option<Calibration> {
@@ -258,5 +271,44 @@ impl ServoCard {
             min,
             max,
         })
+    }
+}
+
+/// Where the chain is broken, when several servos in a row up to its end are silent: one cable is the cause, not all of them.
+fn behind(missing: &[Joint]) -> Option<String> {
+    let first = missing.first()?.index();
+    let mut present = Joint::ALL.iter().filter(|joint| !missing.contains(joint));
+    if let (Some(only), None) = (present.next(), present.next()) {
+        // Fresh servos are all number 1, and a single one may be on the line to be numbered.
+        return Some(format!(
+            "only number {} answers: check the cables, or number the servos (Set ids)",
+            IDS[only.index()]
+        ));
+    }
+    let is_tail = missing.len() > 1 && missing.len() == JOINT_COUNT - first;
+    is_tail.then(|| match first {
+        0 => "no servo answers: check the power and the cable from the board".to_owned(),
+        _ => format!(
+            "nothing answers behind {}: check the cable from it to {}",
+            Joint::ALL[first - 1],
+            Joint::ALL[first]
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cable_is_named_where_a_whole_tail_is_silent() {
+        let words = behind(&Joint::ALL[2..]).unwrap();
+        assert!(words.contains("from it to elbow_flex"), "{words}");
+        assert!(behind(&Joint::ALL).unwrap().contains("the power"));
+        assert!(behind(&Joint::ALL[1..]).unwrap().contains("only number 1"));
+        assert!(behind(&Joint::ALL[..5]).unwrap().contains("only number 6"));
+        assert_eq!(behind(&[Joint::ElbowFlex]), None);
+        assert_eq!(behind(&[Joint::ShoulderPan, Joint::Gripper]), None);
+        assert_eq!(behind(&[]), None);
     }
 }

@@ -24,12 +24,19 @@ const PATIENT_TURNS: u32 = 500;
 const TREMBLE: f32 = 3.0;
 const MOVED: f32 = 10.0;
 
+/// How the conversation goes.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    /// Nothing is asked: a step is over when it is done.
+    hands_free: bool,
+    /// The line with the joints may be drawn over and over.
+    follows: bool,
+}
+
 /// A calibration in the terminal.
 pub struct Calibration {
     id: String,
-    hands_free: bool,
-    /// The line may be drawn over and over.
-    follows: bool,
+    manner: Manner,
     turns: u32,
     /// The step that was explained last, and whether the arm was found holding.
     told: Option<(Stage, bool)>,
@@ -54,8 +61,10 @@ impl Calibration {
         begin(shop, Order::Calibrate { port, role })?;
         Ok(Self {
             id: args.id.clone(),
-            hands_free: args.yes,
-            follows,
+            manner: Manner {
+                hands_free: args.yes,
+                follows,
+            },
             turns: 0,
             told: None,
             anchor: [0.0; JOINT_COUNT],
@@ -76,7 +85,7 @@ impl Calibration {
         (self.gripper, self.moved) = (None, false);
         writeln!(out)?;
         if holds {
-            if self.hands_free {
+            if self.manner.hands_free {
                 bail!(
                     "{} has torque and cannot be moved by hand. Run this without --yes: it then asks you to support the arm and lets it go",
                     view.port
@@ -93,7 +102,7 @@ impl Calibration {
         writeln!(out, "[{step}/6] {}", instruction(view.stage, view.role))?;
         if view.stage == Stage::Check {
             self.show_plan(view, out)?;
-        } else if !self.hands_free {
+        } else if !self.manner.hands_free {
             writeln!(
                 out,
                 "      Enter: done   b: back   r JOINT: redo a joint   q: leave"
@@ -130,7 +139,7 @@ impl Calibration {
             }
         }
         self.asks_to_save = true;
-        if !self.hands_free {
+        if !self.manner.hands_free {
             writeln!(
                 out,
                 "      Enter: write this into the servos and save it as {} {}   b: back   q: leave",
@@ -141,9 +150,9 @@ impl Calibration {
     }
 
     /// What a line means now.
-    fn answer(&self, line: &str, view: &CalibratingView) -> anyhow::Result<Option<Order>> {
+    fn answer(&self, line: &str, view: &CalibratingView) -> Option<Order> {
         let mut words = line.split_whitespace();
-        Ok(match (words.next(), words.next()) {
+        match (words.next(), words.next()) {
             (None, _) if self.asks_to_save => Some(Order::Save {
                 id: self.id.clone(),
             }),
@@ -156,7 +165,7 @@ impl Calibration {
                 .find(|joint| joint.name() == name || joint.name().starts_with(name))
                 .map(Order::Redo),
             _ => None,
-        })
+        }
     }
 
     /// Hands free, the step is over when nothing is missing, what it asks for was done in it, and the arm rests.
@@ -210,20 +219,20 @@ impl Talk for Calibration {
         };
         self.explain(&view, out)?;
         self.turns += 1;
-        if self.follows && self.turns.is_multiple_of(DRAWN_EVERY) {
+        if self.manner.follows && self.turns.is_multiple_of(DRAWN_EVERY) {
             write!(out, "\r{}\u{1b}[K", bars(&view.bars))?;
         }
         let order = match said {
             Said::End => return leave(shop, out),
             Said::Line(line) => {
-                if !self.follows {
+                if !self.manner.follows {
                     writeln!(out, "      {}", bars(&view.bars))?;
                 }
-                self.answer(line, &view)?
+                self.answer(line, &view)
             }
-            Said::Nothing if self.hands_free && self.rests(&view) => {
+            Said::Nothing if self.manner.hands_free && self.rests(&view) => {
                 self.still = 0;
-                self.answer("", &view)?
+                self.answer("", &view)
             }
             Said::Nothing => return Ok(None),
         };
@@ -240,7 +249,7 @@ impl Talk for Calibration {
             self.told = None;
         }
         if let Some(trouble) = shop.view().trouble {
-            if self.hands_free && self.asks_to_save {
+            if self.manner.hands_free && self.asks_to_save {
                 bail!("{}", words(&trouble));
             }
             writeln!(out, "\n      {}", words(&trouble))?;

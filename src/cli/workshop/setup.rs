@@ -85,46 +85,13 @@ impl Setup {
         if view.hunting.is_some() {
             return Ok(false);
         }
-        let mut text = done_words(view);
-        if let Some(trouble) = &view.trouble {
-            text.push_str(&format!("{}\n", words(trouble)));
-        }
-        match &view.verdict {
-            Some(Verdict::Refused(why)) => text.push_str(&format!("Not numbered: {why}.\n")),
-            Some(Verdict::Foreign(motor)) => text.push_str(&format!(
-                "This servo has the number {} already: that of {}. If it is the right one, type: yes\n",
-                motor.id, motor.joint
-            )),
-            Some(Verdict::Right | Verdict::Number(_)) | None => {}
-        }
-        let is_whole = match (&view.wanted, &view.chain) {
-            (Some(motor), _) => {
-                text.push_str(&format!(
-                    "Plug the servo of {} (gears {}) into the board, and no other, with the power on; then Enter. It gets the number {}.",
-                    motor.joint,
-                    gears(view.role, motor.joint),
-                    motor.id
-                ));
-                false
-            }
-            (None, Some(problems)) if problems.is_empty() => {
-                text.push_str("All six servos answer. Next: smolpilot calibrate.");
-                true
-            }
-            (None, Some(problems)) => {
-                text.push_str(&format!(
-                    "The chain is not right yet: {}. Put it right, then Enter.",
-                    problems.join("; ")
-                ));
-                false
-            }
-            (None, None) => {
-                text.push_str(
-                    "All six have their numbers. Plug them in one behind the other, shoulder_pan at the board; then Enter.",
-                );
-                false
-            }
-        };
+        let mut lines = vec![done_words(view)];
+        lines.extend(view.trouble.as_ref().map(words));
+        lines.extend(view.verdict.as_ref().and_then(verdict_words));
+        let is_whole = view.wanted.is_none() && view.chain.as_ref().is_some_and(Vec::is_empty);
+        lines.push(asked_words(view));
+        lines.retain(|line| !line.is_empty());
+        let text = lines.join("\n");
         self.tell(&text, out)?;
         Ok(is_whole)
     }
@@ -176,6 +143,41 @@ impl Talk for Setup {
     }
 }
 
+/// What is odd about the servo on the line.
+fn verdict_words(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Refused(why) => Some(format!("Not numbered: {why}.")),
+        Verdict::Foreign(motor) => Some(format!(
+            "This servo has the number {} already: that of {}. If it is the right one, type: yes",
+            motor.id, motor.joint
+        )),
+        Verdict::Right | Verdict::Number(_) => None,
+    }
+}
+
+/// What is to be done next.
+fn asked_words(view: &NumberingView) -> String {
+    match (&view.wanted, &view.chain) {
+        (Some(motor), _) => format!(
+            "Plug the servo of {} (gears {}) into the board, and no other, with the power on; then Enter. It gets the number {}.",
+            motor.joint,
+            gears(view.role, motor.joint),
+            motor.id
+        ),
+        (None, Some(problems)) if problems.is_empty() => {
+            "All six servos answer. Next: smolpilot calibrate.".to_owned()
+        }
+        (None, Some(problems)) => format!(
+            "The chain is not right yet: {}. Put it right, then Enter.",
+            problems.join("; ")
+        ),
+        (None, None) => {
+            "All six have their numbers. Plug them in one behind the other, shoulder_pan at the board; then Enter."
+                .to_owned()
+        }
+    }
+}
+
 /// What has been done so far, on one line.
 fn done_words(view: &NumberingView) -> String {
     let done = |(joint, done): (Joint, Option<Numbered>)| match done? {
@@ -188,7 +190,7 @@ fn done_words(view: &NumberingView) -> String {
     if done.is_empty() {
         return String::new();
     }
-    format!("\nDone: {}.\n", done.join(", "))
+    format!("\nDone: {}.", done.join(", "))
 }
 
 #[cfg(test)]

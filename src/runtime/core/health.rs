@@ -113,7 +113,7 @@ impl Control {
             remedy: told.remedy.clone(),
             since: self.now,
         });
-        if joint != Joint::Gripper && self.arm.armed {
+        if joint != Joint::Gripper && self.arm.armed && !self.is_letting_go() {
             self.stop(&format!("an overload of {joint}"));
         }
         let kind = FaultKind::Overload;
@@ -182,7 +182,7 @@ impl Control {
         let lasted = last.saturating_sub(since);
         if lasted >= SAG_LIMIT && !self.health.sag_stopped {
             self.health.sag_stopped = true;
-            if self.arm.armed {
+            if self.arm.armed && !self.is_letting_go() {
                 self.stop("a supply that sags");
             }
         }

@@ -85,7 +85,7 @@ impl CalibrationJob {
     }
 
     /// An order about the steps.
-    pub fn obey(&mut self, order: Order) -> Result<(), Trouble> {
+    pub fn obey(&mut self, order: &Order) -> Result<(), Trouble> {
         match order {
             Order::Next => self.next(),
             Order::Back => {
@@ -93,7 +93,7 @@ impl CalibrationJob {
                 Ok(())
             }
             Order::Redo(joint) => {
-                self.steps.redo(joint);
+                self.steps.redo(*joint);
                 Ok(())
             }
             Order::LetGo(_) => {
@@ -173,7 +173,12 @@ impl CalibrationJob {
     /// What there is to see.
     pub fn view(&self) -> CalibratingView {
         let mut remarks = self.remarks.clone();
-        remarks.extend(self.steps.odd_middles().iter().map(|(joint, away)| {
+        // Half a travel has its middle elsewhere; that is only worth a word when the joint is done.
+        let odd = match self.steps.stage() {
+            Stage::Middle | Stage::Sweep => Vec::new(),
+            _ => self.steps.odd_middles(),
+        };
+        remarks.extend(odd.iter().map(|(joint, away)| {
             format!(
                 "{joint}: the middle you showed is {:.0}° from the middle of its travel; did it reach both ends?",
                 away.abs()

@@ -3,8 +3,7 @@
 use crate::arm::bus::BAUD_RATES;
 use crate::arm::numbering::{Lone, Numbered, Numbering, OnLine, Verdict};
 use crate::arm::workbench::Workbench;
-use crate::arm::{ErrorKind, Problem, Role};
-use crate::joint::{JOINT_COUNT, Joint};
+use crate::arm::{ErrorKind, Role};
 use crate::runtime::workshop::Order;
 use crate::runtime::workshop::survey::trouble_of;
 use crate::runtime::workshop::view::{NumberingView, Trouble};
@@ -119,15 +118,7 @@ impl NumberingJob {
     /// All six in a chain: does each answer under its number?
     fn check_chain(&mut self) -> Result<(), Trouble> {
         let census = self.bench.census().map_err(|error| trouble_of(&error))?;
-        let missing: Vec<Joint> = census.missing().iter().map(|motor| motor.joint).collect();
-        let silent = behind(&missing);
-        let is_broken = silent.is_some();
-        let problems = census
-            .problems()
-            .into_iter()
-            .filter(|problem| !is_broken || !matches!(problem, Problem::Missing(_)))
-            .map(|problem| problem.to_string());
-        self.chain = Some(silent.into_iter().chain(problems).collect());
+        self.chain = Some(census.complaints());
         Ok(())
     }
 
@@ -143,34 +134,5 @@ impl NumberingJob {
             chain: self.chain.clone(),
             trouble: self.trouble.clone(),
         }
-    }
-}
-
-/// Where the chain is broken, when several servos in a row up to its end are silent: one cable is the cause, not all of them.
-fn behind(missing: &[Joint]) -> Option<String> {
-    let first = missing.first()?.index();
-    let is_tail = missing.len() > 1 && missing.len() == JOINT_COUNT - first;
-    let before = first.checked_sub(1).map(|index| Joint::ALL[index]);
-    is_tail.then(|| match before {
-        Some(before) => format!(
-            "nothing answers behind {before}: check the cable from it to {}",
-            Joint::ALL[first]
-        ),
-        None => "no servo answers: check the power and the cable from the board".to_owned(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_cable_is_named_where_a_whole_tail_is_silent() {
-        let words = behind(&Joint::ALL[2..]).unwrap();
-        assert!(words.contains("from it to elbow_flex"), "{words}");
-        assert!(behind(&Joint::ALL).unwrap().contains("the power"));
-        assert_eq!(behind(&[Joint::ElbowFlex]), None);
-        assert_eq!(behind(&[Joint::ShoulderPan, Joint::Gripper]), None);
-        assert_eq!(behind(&[]), None);
     }
 }

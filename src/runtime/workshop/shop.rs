@@ -149,7 +149,7 @@ impl Shop {
             return;
         }
         match order {
-            Order::Survey => {
+            Order::Survey | Order::Cancel => {
                 self.leave();
                 self.survey();
             }
@@ -180,10 +180,6 @@ impl Shop {
                     Err(error) => self.trouble = Some(trouble_of(&error)),
                 }
             }
-            Order::Cancel => {
-                self.leave();
-                self.survey();
-            }
             step => self.step(step),
         }
     }
@@ -199,7 +195,7 @@ impl Shop {
                 }
                 Err(trouble) => Err(trouble),
             },
-            (Job::Calibrating(job), order) => job.obey(order),
+            (Job::Calibrating(job), order) => job.obey(&order),
             (Job::Numbering(job), order) => job.obey(&order),
             (Job::Identifying(job), Order::LetGo(port)) => job.let_go(&port),
             (_, Order::LetGo(port)) => self.let_go(&port),
@@ -289,8 +285,7 @@ impl Shop {
         });
         let unlisted: Vec<PortInfo> = unlisted.map(|path| named(path)).collect();
         infos.extend(unlisted);
-        self.ports
-            .retain(|port| infos.iter().any(|info| *info == port.info));
+        self.ports.retain(|port| infos.contains(&port.info));
         for info in infos {
             if self.ports.iter().any(|port| port.info == info) {
                 continue;

@@ -28,7 +28,7 @@ fn line_from(census: &Census, known: &[KnownArm]) -> Line {
     let calibration = state_of(census, known);
     Line::Arm(Box::new(ArmCard {
         present: census.present().count(),
-        problems: census.problems().iter().map(ToString::to_string).collect(),
+        problems: census.complaints(),
         role: role_of(census, &calibration),
         calibration,
         hint: census.role_hint().map(str::to_owned),

@@ -36,15 +36,16 @@ pub fn arms_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
         weak_ui(ui, System::here().without_port());
     }
     // What cannot be an arm comes last and small.
-    let (likely, unlikely): (Vec<&PortView>, Vec<&PortView>) = ports
-        .iter()
-        .partition(|port| port.info.adapter || port.line != Line::Unknown);
+    let (likely, unlikely): (Vec<&PortView>, Vec<&PortView>) = ports.iter().partition(|port| {
+        let is_used = snapshot.sources.role_of(&port.info.path).is_some();
+        port.info.adapter || is_used || port.line != Line::Unknown
+    });
     for port in likely {
         port_ui(ui, snapshot, port, &mut draft.workshop, commands);
         ui.add_space(6.0);
     }
     for port in unlikely {
-        other_port_ui(ui, snapshot, port, commands);
+        other_port_ui(ui, port, commands);
     }
     ui.add_space(6.0);
     named_port_ui(ui, &mut draft.workshop, commands);
@@ -81,20 +82,33 @@ fn in_use_ui(ui: &mut Ui, snapshot: &Snapshot, role: Role, commands: &mut Vec<Co
         if let ArmSource::Port { id, .. } = source
             && !id.is_empty()
         {
-            weak_ui(ui, format!("calibrated as {id}"));
+            weak_ui(ui, format!("id {id}"));
         }
         if role == Role::Follower {
-            weak_ui(ui, connection_words(snapshot));
+            weak_ui(ui, connection_word(snapshot));
         }
         let label = format!("Let the {role} go");
         let hint = "Closes its port, so that it can be calibrated or replaced. An arm that holds is not let go.";
         if ui.button(label).on_hover_text(hint).clicked() {
             commands.push(Command::UseArm(role, None));
         }
+        let is_uncalibrated = matches!(snapshot.connection, Connection::Uncalibrated(_));
+        if let (Role::Follower, true, Some(port)) = (role, is_uncalibrated, source.port()) {
+            let port = port.to_owned();
+            if ui.button("Let it go and calibrate it").clicked() {
+                commands.push(Command::UseArm(role, None));
+                order(commands, Order::Calibrate { port, role });
+            }
+        }
     });
+    if let (Role::Follower, Connection::Uncalibrated(why) | Connection::Lost(why)) =
+        (role, &snapshot.connection)
+    {
+        weak_ui(ui, why);
+    }
 }
 
-fn connection_words(snapshot: &Snapshot) -> String {
+fn connection_word(snapshot: &Snapshot) -> String {
     match &snapshot.connection {
         Connection::Absent => "no connection".to_owned(),
         Connection::Connecting => "connecting".to_owned(),
@@ -103,7 +117,8 @@ fn connection_words(snapshot: &Snapshot) -> String {
             format!("{} joints hold", snapshot.held_joints)
         }
         Connection::Connected { torque: false } => "limp".to_owned(),
-        Connection::Uncalibrated(why) | Connection::Lost(why) => why.clone(),
+        Connection::Uncalibrated(_) => "not calibrated".to_owned(),
+        Connection::Lost(_) => "lost".to_owned(),
     }
 }
 
@@ -264,15 +279,10 @@ fn owner(card: &ArmCard, role: Role) -> Option<&str> {
 }
 
 /// A port that is hardly an arm's: it is not opened unasked, because some devices restart then.
-fn other_port_ui(ui: &mut Ui, snapshot: &Snapshot, port: &PortView, commands: &mut Vec<Command>) {
-    let used_as = snapshot.sources.role_of(&port.info.path);
+fn other_port_ui(ui: &mut Ui, port: &PortView, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         ui.label(&port.info.path);
         weak_ui(ui, &port.info.description);
-        if let Some(role) = used_as {
-            weak_ui(ui, format!("in use as the {role}"));
-            return;
-        }
         weak_ui(ui, "hardly an arm");
         let name = format!("Look at {}", port.info.path);
         if ui.small_button(name).clicked() {

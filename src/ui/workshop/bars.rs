@@ -95,15 +95,12 @@ fn bar_ui(ui: &mut Ui, bar: &JointBar, width: f32) {
             painter.vline(x(end), rect.y_range(), edge);
         }
     }
-    match bar.now {
-        Some(now) => {
-            painter.vline(x(now), rect.y_range(), Stroke::new(3.0, tokens.text));
-        }
-        None => {
-            let font = theme::font(theme::SMALL);
-            let center = Align2::CENTER_CENTER;
-            painter.text(rect.center(), center, "silent", font, tokens.fault_text);
-        }
+    if let Some(now) = bar.now {
+        painter.vline(x(now), rect.y_range(), Stroke::new(3.0, tokens.text));
+    } else {
+        let font = theme::font(theme::SMALL);
+        let center = Align2::CENTER_CENTER;
+        painter.text(rect.center(), center, "silent", font, tokens.fault_text);
     }
 }
 

@@ -6,7 +6,7 @@ use egui::{Key, RichText, Ui, UiBuilder};
 use crate::arm::Role;
 use crate::arm::calibrating::Stage;
 use crate::arm::sweep::Travel;
-use crate::joint::{Joint, JointVec};
+use crate::joint::Joint;
 use crate::runtime::workshop::{CalibratingView, Order};
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::weak_ui;
@@ -14,15 +14,10 @@ use crate::ui::draft::Draft;
 use crate::ui::scene_panel::{SceneSubject, scene_ui};
 use crate::ui::theme;
 use crate::ui::workshop::bars::bars_ui;
-use crate::ui::workshop::{back_ui, head_ui, let_go_ui, next_ui, order};
+use crate::ui::workshop::{areas, back_ui, head_ui, let_go_ui, next_ui, order, swung};
 
 /// Steps in all, with saving.
 pub const STEPS: usize = Stage::ALL.len() + 1;
-/// Share of the page that the words and bars take.
-const WORDS_SHARE: f32 = 0.6;
-const BUTTONS_HEIGHT: f32 = 36.0;
-/// Seconds in which the ghost leads a joint through its travel and back.
-const SWING_SECONDS: f64 = 4.0;
 
 /// Draws the step.
 pub fn calibrate_ui(
@@ -36,13 +31,7 @@ pub fn calibrate_ui(
     let step = view.stage as usize + 1;
     head_ui(ui, &title, Some((step, STEPS)), commands);
     draft.scene.subject = Some(subject(ui, view));
-    let page = ui.available_rect_before_wrap();
-    let middle = page.left() + page.width() * WORDS_SHARE;
-    let words = page.with_max_x(middle - 8.0);
-    let picture = page.with_min_x(middle + 8.0);
-    // The buttons have their place, however many words stand above them.
-    let buttons = words.with_min_y(words.bottom() - BUTTONS_HEIGHT);
-    let words = words.with_max_y(buttons.top() - 8.0);
+    let [words, buttons, picture] = areas(ui);
     ui.scope_builder(UiBuilder::new().max_rect(words), |ui| {
         ui.shrink_clip_rect(words);
         words_ui(ui, view, draft, commands);
@@ -144,10 +133,7 @@ fn subject(ui: &Ui, view: &CalibratingView) -> SceneSubject {
     let joints = view.pose.unwrap_or(view.expected);
     let ghost = match view.stage {
         Stage::Middle => None,
-        Stage::Sweep => missing_joint(view).map(|joint| {
-            let swing = ui.input(|input| input.time) * std::f64::consts::TAU / SWING_SECONDS;
-            swung(joints, view, joint, swing.sin() as f32)
-        }),
+        Stage::Sweep => missing_joint(view).map(|joint| swung(ui, joints, joint)),
         Stage::Close | Stage::Open => {
             let mut ghost = joints;
             ghost[Joint::Gripper] = view.expected[Joint::Gripper];
@@ -163,14 +149,4 @@ fn missing_joint(view: &CalibratingView) -> Option<Joint> {
     let missing =
         |bar: &&crate::arm::calibrating::JointBar| bar.is_swept && bar.verdict != Travel::Full;
     view.bars.iter().find(missing).map(|bar| bar.joint)
-}
-
-/// The arm with one joint led through its usual travel; `swing` goes from -1 to 1.
-fn swung(joints: JointVec, view: &CalibratingView, joint: Joint, swing: f32) -> JointVec {
-    let mut pose = joints;
-    pose[joint] = match joint {
-        Joint::Gripper => 50.0 + 50.0 * swing,
-        _ => view.bars[joint.index()].usual / 2.0 * swing,
-    };
-    pose
 }

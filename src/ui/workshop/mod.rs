@@ -10,14 +10,22 @@ mod save_page;
 
 use std::collections::BTreeMap;
 
-use egui::{Align, Button, Layout, RichText, ScrollArea, Ui, Vec2};
+use egui::{Align, Button, Layout, Rect, RichText, ScrollArea, Ui, Vec2};
 
 use crate::arm::Role;
+use crate::arm::sweep::usual_travel;
+use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{Activity, Order, Trouble};
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::card_ui;
 use crate::ui::draft::Draft;
 use crate::ui::theme;
+
+/// Share of a step's page that the words take.
+const WORDS_SHARE: f32 = 0.6;
+const BUTTONS_HEIGHT: f32 = 36.0;
+/// Seconds in which the ghost leads a joint through its travel and back.
+const SWING_SECONDS: f64 = 4.0;
 
 /// What belongs to these pages alone.
 #[derive(Default)]
@@ -76,9 +84,9 @@ pub fn workshop_ui(
         Activity::Calibrating(view) => {
             calibrate_page::calibrate_ui(ui, snapshot, view, draft, commands);
         }
-        Activity::Numbering(view) => scrolled(ui, &mut |ui| {
-            number_page::number_ui(ui, view, commands);
-        }),
+        Activity::Numbering(view) => {
+            number_page::number_ui(ui, snapshot, view, draft, commands);
+        }
         Activity::Saved(saved) => scrolled(ui, &mut |ui| {
             save_page::saved_ui(ui, snapshot, saved, commands);
         }),
@@ -138,6 +146,32 @@ fn next_ui(ui: &mut Ui, label: &str, is_enabled: bool) -> bool {
 fn back_ui(ui: &mut Ui, is_enabled: bool) -> bool {
     let button = Button::new("Back").min_size(Vec2::new(80.0, 32.0));
     ui.add_enabled(is_enabled, button).clicked()
+}
+
+/// Where the words, the buttons below them and the picture beside both go.
+fn areas(ui: &Ui) -> [Rect; 3] {
+    let page = ui.available_rect_before_wrap();
+    let middle = page.left() + page.width() * WORDS_SHARE;
+    let words = page.with_max_x(middle - 8.0);
+    // The buttons have their place, however many words stand above them.
+    let buttons = words.with_min_y(words.bottom() - BUTTONS_HEIGHT);
+    [
+        words.with_max_y(buttons.top() - 8.0),
+        buttons,
+        page.with_min_x(middle + 8.0),
+    ]
+}
+
+/// The arm with one joint led through its usual travel and back, over and over.
+fn swung(ui: &Ui, joints: JointVec, joint: Joint) -> JointVec {
+    let turn = ui.input(|input| input.time) * std::f64::consts::TAU / SWING_SECONDS;
+    let swing = turn.sin() as f32;
+    let mut pose = joints;
+    pose[joint] = match joint {
+        Joint::Gripper => 50.0 + 50.0 * swing,
+        _ => usual_travel(joint) / 2.0 * swing,
+    };
+    pose
 }
 
 /// Letting an arm go takes two presses: it sinks.

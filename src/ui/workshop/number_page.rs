@@ -1,21 +1,50 @@
 //! Giving servos their numbers, one servo a screen.
 
-use egui::{ProgressBar, RichText, Ui};
+use egui::{ProgressBar, RichText, Ui, UiBuilder};
 
 use crate::arm::numbering::{Numbered, Verdict, gears, id_of};
-use crate::joint::Joint;
-use crate::runtime::Command;
+use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{NumberingView, Order};
+use crate::runtime::{Command, Snapshot};
 use crate::ui::card::{dot_ui, weak_ui};
+use crate::ui::draft::Draft;
+use crate::ui::scene_panel::{SceneSubject, scene_ui};
 use crate::ui::theme;
 use crate::ui::words;
-use crate::ui::workshop::{back_ui, head_ui, next_ui, order, say_ui, trouble_ui};
+use crate::ui::workshop::{areas, back_ui, head_ui, next_ui, order, say_ui, swung, trouble_ui};
+
+/// The pose of the picture, robot units: a little folded, so that every joint is seen to turn.
+const POSE: JointVec = JointVec([0.0, -30.0, 40.0, 20.0, 0.0, 30.0]);
 
 /// Draws the step.
-pub fn number_ui(ui: &mut Ui, view: &NumberingView, commands: &mut Vec<Command>) {
+pub fn number_ui(
+    ui: &mut Ui,
+    snapshot: &Snapshot,
+    view: &NumberingView,
+    draft: &mut Draft,
+    commands: &mut Vec<Command>,
+) {
     let done = view.done.iter().flatten().count();
     let title = format!("Number the servos of the {} on {}", view.role, view.port);
     head_ui(ui, &title, Some((done.min(5) + 1, 6)), commands);
+    draft.scene.subject = Some(SceneSubject {
+        joints: POSE,
+        ghost: view.wanted.map(|motor| swung(ui, POSE, motor.joint)),
+    });
+    let [words, buttons, picture] = areas(ui);
+    ui.scope_builder(UiBuilder::new().max_rect(words), |ui| {
+        ui.shrink_clip_rect(words);
+        words_ui(ui, view, commands);
+    });
+    ui.scope_builder(UiBuilder::new().max_rect(buttons), |ui| {
+        buttons_ui(ui, view, done, commands);
+    });
+    ui.scope_builder(UiBuilder::new().max_rect(picture), |ui| {
+        scene_ui(ui, snapshot, draft, commands);
+    });
+}
+
+fn words_ui(ui: &mut Ui, view: &NumberingView, commands: &mut Vec<Command>) {
     match view.wanted {
         Some(motor) => {
             let gears = gears(view.role, motor.joint);
@@ -29,7 +58,8 @@ pub fn number_ui(ui: &mut Ui, view: &NumberingView, commands: &mut Vec<Command>)
             weak_ui(
                 ui,
                 format!(
-                    "It gets the number {}. Fresh servos are all number 1, so two of them cannot be told apart.",
+                    "It gets the number {}. Fresh servos are all number 1, so two of them cannot be told apart. \
+                     The amber arm moves the joint that is meant.",
                     motor.id
                 ),
             );
@@ -45,8 +75,6 @@ pub fn number_ui(ui: &mut Ui, view: &NumberingView, commands: &mut Vec<Command>)
     for joint in Joint::ALL.into_iter().rev() {
         row_ui(ui, view, joint);
     }
-    ui.add_space(12.0);
-    buttons_ui(ui, view, done, commands);
 }
 
 fn buttons_ui(ui: &mut Ui, view: &NumberingView, done: usize, commands: &mut Vec<Command>) {

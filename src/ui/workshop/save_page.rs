@@ -34,7 +34,7 @@ pub fn save_ui(
     ui.horizontal(|ui| {
         ui.label("Name of this arm");
         let field = TextEdit::singleline(&mut draft.id)
-            .hint_text("blue")
+            .hint_text("a word, such as blue")
             .desired_width(200.0);
         ui.add(field).accessible_name("Name of this arm");
         let id = draft.id.trim();
