@@ -16,7 +16,10 @@ impl Control {
             return;
         }
         match role {
-            Role::Follower => self.forget_arm(source.as_ref()),
+            Role::Follower => {
+                self.warn_of_lost_arm();
+                self.forget_arm(source.as_ref());
+            }
             // Nobody is followed to where another leader happens to be.
             Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
             Role::Leader => {}
@@ -72,6 +75,18 @@ impl Control {
                 "Support it, press Release torque, then choose again.".to_owned(),
             )
         })
+    }
+
+    /// An arm that cannot be asked can be let go, but not forgotten: its servos do what they were told last.
+    fn warn_of_lost_arm(&mut self) {
+        if !matches!(self.arm.connection, Connection::Lost(_)) {
+            return;
+        }
+        let what = format!("{} was let go while it did not answer", self.name);
+        let remedy = "If it holds, it goes on holding: support it and switch its supply off.";
+        let kind = FaultKind::Workshop;
+        self.faults
+            .flash(self.now, kind, "lost", words(what, remedy));
     }
 
     /// Nothing of the arm before may reach the next one.
@@ -200,6 +215,30 @@ mod tests {
             chain: None,
             trouble: None,
         }
+    }
+
+    #[test]
+    fn a_lost_arm_is_let_go_with_a_word_of_warning() {
+        let mut control = Control::default();
+        let lost = ArmInput::Lost(ArmFailure {
+            what: "the adapter is gone".to_owned(),
+            ..ArmFailure::default()
+        });
+        control.tick(Inputs {
+            arm: lost,
+            ..Inputs::default()
+        });
+        let outputs = control.tick(Inputs {
+            commands: vec![Command::UseArm(Role::Follower, None)],
+            ..Inputs::default()
+        });
+        assert_eq!(outputs.arms, [(Role::Follower, None)]);
+        let seen = control.settle(crate::runtime::core::Settled::Nothing);
+        let mut faults = seen.faults.iter();
+        let told = faults.find(|fault| fault.kind == FaultKind::Workshop);
+        assert!(told.is_some_and(|told| told.remedy.contains("support it")));
+        let mut lost = seen.faults.iter();
+        assert!(lost.all(|fault| fault.kind != FaultKind::BusLost || !fault.active));
     }
 
     #[test]
