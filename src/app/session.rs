@@ -135,6 +135,7 @@ fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arm::Bounds;
     use crate::gpu::DeviceChoice;
     use crate::policy::LoadRequest;
     use crate::runtime::Knobs;
@@ -146,6 +147,7 @@ mod tests {
             arm: ArmChoice::Simulated,
             arm_named: false,
             leader: None,
+            bounds: Bounds::default(),
             cameras: vec![],
             views: vec![],
             task: String::new(),

@@ -6,23 +6,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::app::world;
 use crate::arm::workbench::Workbench;
 use crate::arm::{
-    self, Arm, Calibration, CalibrationError, Calibrations, Error, ErrorKind, Role, list_ports,
-    open_port, path_of,
+    self, Arm, Bounds, Calibration, CalibrationError, Calibrations, Error, ErrorKind, Role,
+    list_ports, open_port, path_of,
 };
 use crate::clock::Clock;
 use crate::runtime::{ArmSource, ArmSupply, Connector};
 use crate::sim::SimArm;
 
-/// Arms by source. `pretended` is the arm of the pretend rig, if there is one; it is made at need otherwise.
-pub fn arms(clock: &Clock, pretended: Option<SimArm>) -> ArmSupply {
+/// Arms by source. `pretended` is the arm of the pretend rig, if there is one; it is made at need otherwise. `bounds` are
+/// those of the follower.
+pub fn arms(clock: &Clock, pretended: Option<SimArm>, bounds: Bounds) -> ArmSupply {
     let clock = clock.clone();
     let spare = Arc::new(Mutex::new(pretended));
     Arc::new(move |role, source| match (role, source) {
         (Role::Follower, ArmSource::Simulated) => {
-            world::connector(pretend_arm(&spare, &clock), Role::Follower)
+            world::connector(pretend_arm(&spare, &clock), Role::Follower, bounds)
         }
         (Role::Leader, ArmSource::Simulated) => world::waving_leader(clock.clone()),
-        (role, ArmSource::Port { path, id }) => real(role, path, id, &clock),
+        (role, ArmSource::Port { path, id }) => real(role, path, id, &clock, bounds),
     })
 }
 
@@ -34,15 +35,16 @@ fn pretend_arm(spare: &Mutex<Option<SimArm>>, clock: &Clock) -> SimArm {
         .clone()
 }
 
-fn options(role: Role, clock: &Clock) -> arm::Options {
+fn options(role: Role, clock: &Clock, bounds: Bounds) -> arm::Options {
     arm::Options {
         role,
+        bounds,
         clock: clock.clone(),
         ..arm::Options::default()
     }
 }
 
-fn real(role: Role, path: &str, id: &str, clock: &Clock) -> Connector {
+fn real(role: Role, path: &str, id: &str, clock: &Clock, bounds: Bounds) -> Connector {
     let (path, id, clock) = (path.to_owned(), id.to_owned(), clock.clone());
     // Whoever is plugged in first is /dev/ttyACM0; the board's own number stays.
     let mut serial: Option<String> = None;
@@ -57,7 +59,7 @@ fn real(role: Role, path: &str, id: &str, clock: &Clock) -> Connector {
         let calibration = kept.map(|kept| kept.read(role, &id));
         let port = open_port(&path)?;
         match calibration {
-            Some(Ok(calibration)) => Arm::connect(port, calibration, options(role, &clock)),
+            Some(Ok(calibration)) => Arm::connect(port, calibration, options(role, &clock, bounds)),
             Some(Err(error)) => Err(uncalibrated(port, &path, &clock, &error)),
             None => Err(Error {
                 port: path,
@@ -89,9 +91,16 @@ fn uncalibrated(port: arm::Port, path: &str, clock: &Clock, missing: &Calibratio
 }
 
 /// An arm whose port and calibration file were named at the start.
-pub fn named(role: Role, port: &str, calibration: Calibration, clock: &Clock) -> Connector {
+pub fn named(
+    role: Role,
+    port: &str,
+    calibration: Calibration,
+    clock: &Clock,
+    bounds: Bounds,
+) -> Connector {
     let (port, clock) = (port.to_owned(), clock.clone());
-    Box::new(move || Arm::connect(open_port(&port)?, calibration, options(role, &clock)))
+    let options = move || options(role, &clock, bounds);
+    Box::new(move || Arm::connect(open_port(&port)?, calibration, options()))
 }
 
 #[cfg(test)]
@@ -101,7 +110,7 @@ mod tests {
     #[test]
     fn the_pretend_arm_is_one_and_the_same() {
         let clock = Clock::virtual_at_zero();
-        let supply = arms(&clock, None);
+        let supply = arms(&clock, None, Bounds::default());
         let mut first = supply(Role::Follower, &ArmSource::Simulated)().unwrap();
         let pose = first.read_state().unwrap();
         drop(first);
@@ -111,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_port_that_is_not_there_is_named_whatever_the_calibration() {
-        let supply = arms(&Clock::real(), None);
+        let supply = arms(&Clock::real(), None, Bounds::default());
         let source = ArmSource::Port {
             path: "/nowhere/ttyACM9".to_owned(),
             id: "no such arm".to_owned(),

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use crate::app::supply;
 use crate::app::takeoff::Takeoff;
 use crate::app::world::{self, World};
-use crate::arm::{Calibration, Calibrations, Role};
+use crate::arm::{Bounds, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::{self, DeviceChoice};
@@ -37,6 +37,8 @@ pub struct RigOptions {
     pub arm_named: bool,
     /// The arm in a person's hand, if there is one.
     pub leader: Option<ArmChoice>,
+    /// What bounds the follower's goals.
+    pub bounds: Bounds,
     /// Cameras by name. The simulated rig has its own, which these join or replace.
     pub cameras: Vec<camera::Spec>,
     /// Which camera feeds which view; the view may be named by the last part of its key.
@@ -88,8 +90,13 @@ impl Rig {
             }
             ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => None,
         };
-        let arms = supply::arms(&clock, world.as_ref().map(World::arm));
-        join_arms(&mut setup, &options.arm, options.leader.as_ref(), &arms)?;
+        let arms = supply::arms(&clock, world.as_ref().map(World::arm), options.bounds);
+        let named = Named {
+            follower: &options.arm,
+            leader: options.leader.as_ref(),
+            bounds: options.bounds,
+        };
+        join_arms(&mut setup, &named, &arms)?;
         setup.supply = Some(arms);
         setup.tools = Some(Tools::of_machine(clock.clone()));
         let cameras = open_cameras(&options.cameras, &clock)?;
@@ -131,7 +138,12 @@ impl Rig {
 ///
 /// # Errors
 /// A calibration cannot be read.
-pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Setup> {
+pub fn pair(
+    arm: &ArmChoice,
+    by: &ArmChoice,
+    bounds: Bounds,
+    clock: &Clock,
+) -> anyhow::Result<Setup> {
     let nobody: PolicyLoader = Arc::new(|_, _| {
         Err(Refusal {
             why: "nothing but the two arms is here".to_owned(),
@@ -139,27 +151,39 @@ pub fn pair(arm: &ArmChoice, by: &ArmChoice, clock: &Clock) -> anyhow::Result<Se
         })
     });
     let mut setup = Setup::new(clock.clone(), nobody);
-    join_arms(&mut setup, arm, Some(by), &supply::arms(clock, None))?;
+    let named = Named {
+        follower: arm,
+        leader: Some(by),
+        bounds,
+    };
+    join_arms(&mut setup, &named, &supply::arms(clock, None, bounds))?;
     Ok(setup)
 }
 
+/// The arms that were chosen at the start.
+struct Named<'a> {
+    follower: &'a ArmChoice,
+    leader: Option<&'a ArmChoice>,
+    bounds: Bounds,
+}
+
 /// Names the arms and says how to get them.
-fn join_arms(
-    setup: &mut Setup,
-    follower: &ArmChoice,
-    leader: Option<&ArmChoice>,
-    arms: &ArmSupply,
-) -> anyhow::Result<()> {
+fn join_arms(setup: &mut Setup, named: &Named<'_>, arms: &ArmSupply) -> anyhow::Result<()> {
+    let Named {
+        follower,
+        leader,
+        bounds,
+    } = *named;
     let source = follower.source();
     setup.arm = source.to_string();
-    setup.connector = Some(follower.connector(Role::Follower, arms, &setup.clock)?);
+    setup.connector = Some(follower.connector(Role::Follower, arms, &setup.clock, bounds)?);
     setup.sources.follower = Some(source);
     if let Some(leader) = leader {
         let name = match leader.source() {
             ArmSource::Simulated => world::LEADER.to_owned(),
             source @ ArmSource::Port { .. } => source.to_string(),
         };
-        let connector = leader.connector(Role::Leader, arms, &setup.clock)?;
+        let connector = leader.connector(Role::Leader, arms, &setup.clock, bounds)?;
         setup.leader = Some(LeaderSetup { name, connector });
         setup.sources.leader = Some(leader.source());
     }
@@ -185,11 +209,17 @@ impl ArmChoice {
         }
     }
 
-    fn connector(&self, role: Role, arms: &ArmSupply, clock: &Clock) -> anyhow::Result<Connector> {
+    fn connector(
+        &self,
+        role: Role,
+        arms: &ArmSupply,
+        clock: &Clock,
+        bounds: Bounds,
+    ) -> anyhow::Result<Connector> {
         match self {
             Self::Port { port, calibration } => {
                 let calibration = Calibration::read(calibration)?;
-                Ok(supply::named(role, port, calibration, clock))
+                Ok(supply::named(role, port, calibration, clock, bounds))
             }
             Self::Simulated | Self::Remembered { .. } => Ok(arms(role, &self.source())),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
-use crate::arm::{Arm, Options, Role};
+use crate::arm::{Arm, Bounds, Options, Role};
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::joint::JointVec;
@@ -97,10 +97,11 @@ impl World {
 }
 
 /// Connects the real driver to a pretend arm.
-pub fn connector(arm: SimArm, role: Role) -> Connector {
+pub fn connector(arm: SimArm, role: Role, bounds: Bounds) -> Connector {
     Box::new(move || {
         let options = Options {
             role,
+            bounds,
             clock: arm.clock().clone(),
             ..Options::default()
         };
@@ -112,7 +113,7 @@ pub fn connector(arm: SimArm, role: Role) -> Connector {
 pub fn waving_leader(clock: Clock) -> Connector {
     let leader = SimArm::leader(clock);
     leader.hand(Gesture::Wave);
-    connector(leader, Role::Leader)
+    connector(leader, Role::Leader, Bounds::default())
 }
 
 impl Drop for World {
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn the_driver_meets_the_pretend_arm_and_the_cameras_deliver() {
         let world = World::start(Clock::real(), 7).unwrap();
-        let mut arm = connector(world.arm(), Role::Follower)().unwrap();
+        let mut arm = connector(world.arm(), Role::Follower, Bounds::default())().unwrap();
         assert!(!arm.torque_enabled(), "nobody asked for torque");
         assert!(arm.read_state().unwrap().is_finite());
         let names: Vec<_> = world.feeds().into_iter().map(|feed| feed.name).collect();

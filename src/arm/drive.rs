@@ -67,7 +67,7 @@ impl Arm {
             } else {
                 action[joint]
             };
-            let near = match self.options.max_relative_target {
+            let near = match self.options.bounds.max_relative_target {
                 Some(most) => goal.max(here[joint] - most).min(here[joint] + most),
                 None => goal,
             };

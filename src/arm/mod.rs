@@ -83,6 +83,25 @@ use servo::{Servo, telemetry_from};
 /// An opened serial port, real or in memory.
 pub type Port = Box<dyn serialport::SerialPort>;
 
+/// What bounds the goals of an arm beside the travel and the speed of its joints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// How close the arm may come to the table and to itself; `None` for an arm that nobody knows the place of.
+    pub clearance: Option<Clearance>,
+    /// The farthest that a goal may be from where its joint is, robot units, as LeRobot has it: a joint that does not follow
+    /// is not pushed harder. `None`, as in LeRobot, goes without: speeds are bounded anyway.
+    pub max_relative_target: Option<f32>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            clearance: Some(Clearance::default()),
+            max_relative_target: None,
+        }
+    }
+}
+
 /// How an arm is driven.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -96,11 +115,7 @@ pub struct Options {
     pub max_speed: JointVec,
     /// Hardest change of speed of each joint, robot units a second squared.
     pub max_acceleration: JointVec,
-    /// The farthest that a goal may be from where its joint is, robot units, as LeRobot has it: a joint that does not follow
-    /// is not pushed harder. `None`, as in LeRobot, goes without: speeds are bounded anyway.
-    pub max_relative_target: Option<f32>,
-    /// How close the arm may come to the table and to itself; `None` for an arm that nobody knows the place of.
-    pub clearance: Option<Clearance>,
+    pub bounds: Bounds,
     /// Torque limit while driving, permille of the servo's most, by joint. The last line if everything else fails.
     pub torque_limit: [i32; JOINT_COUNT],
 }
@@ -117,8 +132,7 @@ impl Default for Options {
             reply_timeout: bus::REPLY_TIMEOUT,
             max_speed,
             max_acceleration,
-            max_relative_target: None,
-            clearance: Some(Clearance::default()),
+            bounds: Bounds::default(),
             // The gripper holds things for long and is the joint that burns.
             torque_limit: [600, 600, 600, 600, 600, 500],
         }
@@ -196,7 +210,7 @@ impl Arm {
         let limits = Limits::new(&calibration)
             .with_max_speed(options.max_speed)
             .with_max_acceleration(options.max_acceleration)
-            .with_clearance(options.clearance);
+            .with_clearance(options.bounds.clearance);
         let mut arm = Self {
             bus,
             port: name,

@@ -30,7 +30,7 @@ pub enum Problem {
     )]
     Mode { motor: Motor, mode: i32 },
     #[error(
-        "{motor} holds another calibration: {what} is {servo} in the servo, {file} in the file (name the file of this arm, or calibrate it)"
+        "{motor} holds another calibration: {what} is {servo} in the servo, {file} in the file: wrong file or other arm (name the file of this arm, or calibrate it)"
     )]
     Calibration {
         motor: Motor,

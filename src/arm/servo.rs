@@ -9,8 +9,9 @@ use crate::arm::register::{Block, Register};
 use crate::arm::supply::Window;
 use crate::joint::Joint;
 
-/// Faster than a hand throws a limp joint (about 1000 °/s), counts a second.
-const FASTEST: f64 = 12_000.0;
+/// Faster than a hand throws a limp joint (about 1000 °/s), and than a servo drives one (no load, 270 °/s), counts a second.
+const FASTEST_LIMP: f64 = 12_000.0;
+const FASTEST_DRIVEN: f64 = 4_500.0;
 /// Counts that two readings may differ by in no time at all.
 const JUMP_SLACK: f64 = 120.0;
 /// So many impossible positions in a row are no longer noise.
@@ -139,7 +140,12 @@ impl Servo {
             self.seen = Some(here);
             return None;
         };
-        let reach = JUMP_SLACK + FASTEST * now.saturating_sub(before.at).as_secs_f64();
+        let fastest = if self.energised {
+            FASTEST_DRIVEN
+        } else {
+            FASTEST_LIMP
+        };
+        let reach = JUMP_SLACK + fastest * now.saturating_sub(before.at).as_secs_f64();
         if f64::from(turn_distance(before.counts, counts)) <= reach {
             self.seen = Some(here);
             self.jumps = 0;

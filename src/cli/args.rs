@@ -97,6 +97,12 @@ pub struct ArmArgs {
     /// The id that the arm was calibrated under with LeRobot (its `--robot.id`); by default the only one there is
     #[arg(long, value_name = "ID", requires = "follower")]
     pub id: Option<String>,
+    /// Height of the table above the foot of the arm, below which no link is sent; `none` where there is no table under it
+    #[arg(long, value_name = "MM", value_parser = parse::table, default_value = "0", allow_hyphen_values = true)]
+    pub table: parse::TableAt,
+    /// The farthest that a goal may be from where its joint is: degrees, of the gripper percent [default: any distance]
+    #[arg(long, value_name = "UNITS", value_parser = parse::distance)]
+    pub max_relative_target: Option<f32>,
     /// The serial port of a leader arm; `simulated` is one that waves by itself, which the rig has unless told `none`
     #[arg(long, value_name = "PORT")]
     pub leader: Option<String>,

@@ -107,6 +107,21 @@ pub fn distance(text: &str) -> Result<f32, String> {
     }
 }
 
+/// Height of the table's top above the foot of the arm, metres; `None` where there is no table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TableAt(pub Option<f32>);
+
+/// Parses a height in millimetres, or `none`.
+pub fn table(text: &str) -> Result<TableAt, String> {
+    if text == "none" {
+        return Ok(TableAt(None));
+    }
+    match text.parse::<f32>() {
+        Ok(height) if (-1000.0..=1000.0).contains(&height) => Ok(TableAt(Some(height / 1000.0))),
+        _ => Err("expected a height in millimetres, for example -20, or none".to_owned()),
+    }
+}
+
 /// Parses a count of at least one.
 pub fn count(text: &str) -> Result<usize, String> {
     match text.parse() {

@@ -1,7 +1,7 @@
 //! From the options of the window and of `run` to a rig that can be started.
 
 use crate::app::wiring::{ArmChoice, FIRST_TASK, RigOptions, calibration_file};
-use crate::arm::Role;
+use crate::arm::{Bounds, Clearance, Role};
 use crate::cli::args::{ArmArgs, RigArgs, RunArgs};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
@@ -44,6 +44,18 @@ pub fn known_views(named: &[ViewBinding], declared: &[String]) -> anyhow::Result
 }
 
 impl ArmArgs {
+    /// What bounds the goals of the arm that works.
+    pub fn bounds(&self) -> Bounds {
+        let clearance = Clearance {
+            table: self.table.0,
+            ..Clearance::default()
+        };
+        Bounds {
+            clearance: Some(clearance),
+            max_relative_target: self.max_relative_target,
+        }
+    }
+
     /// The arm that works.
     ///
     /// # Errors
@@ -114,6 +126,7 @@ impl RigArgs {
             takeoff: arm == ArmChoice::Simulated,
             leader: self.arms.leader()?,
             arm,
+            bounds: self.arms.bounds(),
             arm_named: self.arms.rig || self.arms.follower.is_some(),
             cameras: self.cameras.clone(),
             views: self.views.clone(),
@@ -217,6 +230,20 @@ mod tests {
             let refused = leader(&format!("{arm} --leader {words}"));
             assert!(refused.unwrap_err().to_string().contains(why), "{words}");
         }
+    }
+
+    #[test]
+    fn the_place_of_the_table_and_the_reach_of_goals_are_told() {
+        let bounds = |words: &str| window(words).arms.bounds();
+        assert_eq!(bounds("smolpilot"), Bounds::default());
+        let told = bounds("smolpilot --table -20 --max-relative-target 15");
+        let table = told.clearance.and_then(|clearance| clearance.table);
+        assert_eq!((table, told.max_relative_target), (Some(-0.02), Some(15.0)));
+        let edge = bounds("smolpilot --table none");
+        assert!(
+            edge.clearance
+                .is_some_and(|clearance| clearance.table.is_none())
+        );
     }
 
     #[test]

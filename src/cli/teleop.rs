@@ -63,7 +63,7 @@ pub fn run(args: &TeleopArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         ));
     }
     ending::listen();
-    let setup = pair(&follower, &leader, &Clock::real())?;
+    let setup = pair(&follower, &leader, args.arms.bounds(), &Clock::real())?;
     let runtime = Runtime::start(setup).context("cannot start the control thread")?;
     ending::guard(runtime.halt());
     let led = lead(&runtime, args.seconds);

@@ -157,6 +157,7 @@ impl Link {
             remedy: "Check its cable and its supply. It is connected again by itself; then switch the torque on."
                 .to_owned(),
             gone: true,
+            jumped: false,
         };
         self.wait(why, false, now);
     }
@@ -192,8 +193,13 @@ impl Link {
             Err(TryRecvError::Disconnected) => {
                 let what = "the thread that connects the arm has ended".to_owned();
                 let remedy = "Start the program again.".to_owned();
-                let gone = true;
-                self.wait(ArmFailure { what, remedy, gone }, false, now);
+                let why = ArmFailure {
+                    what,
+                    remedy,
+                    gone: true,
+                    jumped: false,
+                };
+                self.wait(why, false, now);
             }
         }
     }
@@ -285,5 +291,6 @@ fn failure(error: &arm::Error) -> ArmFailure {
             error.kind,
             ErrorKind::Disconnected(_) | ErrorKind::NoResponse
         ),
+        jumped: matches!(error.kind, ErrorKind::PositionJump { .. }),
     }
 }

@@ -61,6 +61,9 @@ impl State {
             return state;
         }
         match snapshot.mode {
+            Mode::Hold if snapshot.parked => {
+                Self::new("Parked", "released now, it sinks only a little", Tone::Calm)
+            }
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
             Mode::Teleop | Mode::Jog => Self::of_person(snapshot),
             Mode::Policy => Self::of_policy(snapshot),

@@ -7,6 +7,8 @@ Needs LeRobot 0.6.1 with its Feetech extra (`pip install 'lerobot[feetech]==0.6.
 It starts `smolpilot emulate`, lets LeRobot set ids, calibrate, read, drive and teleoperate, and checks that calibration
 files pass both ways. The answers that a person would type are given by the script, and the hand that a person would lend
 is the emulator's (`--control`). Nothing outside a temporary folder is written. Exit status 0 when all of it held.
+
+LeRobot writes without a second try and gives up after 50 ms, spinning on a core meanwhile: run it on an idle machine.
 """
 
 import builtins
@@ -15,6 +17,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +44,8 @@ class Emulator:
 
     def __init__(self, *words):
         command = [SMOLPILOT, "emulate", "--control", "--log", *map(str, words)]
-        self.log = tempfile.TemporaryFile("w+", dir=HOME)
+        # Appended to, because both ends share its place.
+        self.log = tempfile.TemporaryFile("a+", dir=HOME)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         count = 2 if "--pair" in words else 1
         lines = [self.process.stdout.readline().split() for _ in range(count)]
@@ -281,7 +285,7 @@ def bear_noise():
         for _ in range(300):
             follower.get_observation()
         emulator.tell("heal")
-        time.sleep(1.2)
+        time.sleep(1.2)  # The log comes once a second.
         follower.disconnect()
         strikes = emulator.counted(r"(\d+) struck by faults")
         check(strikes > 1, f"300 observations in spite of {strikes} faults")
@@ -293,4 +297,5 @@ if __name__ == "__main__":
     fly_a_pair()
     take_ours()
     bear_noise()
+    shutil.rmtree(HOME)
     print("LeRobot's SO101Follower and SO101Leader work with the emulator")

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smolpilot::arm::bus::Bus;
+use smolpilot::arm::register::{Block, Register};
 use smolpilot::camera::{Feed, FeedState};
 use smolpilot::clock::Clock;
 use smolpilot::joint::{Joint, JointVec};
@@ -29,6 +31,8 @@ pub const COUNT: f32 = 0.09;
 /// Registers that a test looks for in the servos' log.
 pub const GOAL: u8 = 42;
 pub const TORQUE: u8 = 40;
+/// First address that is no setting.
+pub const RAM: u8 = 40;
 /// Where the simulated arm stands at first.
 pub const START: JointVec = JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
 /// A place that each joint takes more than half a second to.
@@ -120,7 +124,8 @@ impl Flight {
         let mut flight = Self::armed(plan);
         flight.tell(Command::SetMode(Mode::Policy));
         flight.until("driven", |seen| seen.chunks > 1);
-        assert!(flight.snapshot.faults.is_empty());
+        let faults = &flight.snapshot.faults;
+        assert!(faults.is_empty(), "{faults:?}");
         flight
     }
 
@@ -249,6 +254,19 @@ impl Flight {
         assert_eq!(self.snapshot.mode, Mode::Hold);
         let held = self.arm.pose().max_abs_diff(self.snapshot.commanded);
         assert!(held < 2.0, "held {held} away from where it is");
+    }
+
+    /// What this servo answers to a reading of this block, asked behind the driver's back.
+    pub fn said(&self, id: u8, block: Block) -> Vec<u8> {
+        let mut bus = Bus::new(self.arm.port(), self.arm.clock().clone(), TICK);
+        let mut blocks = bus.sync_read(block, &[id], 1).unwrap();
+        blocks.remove(0).unwrap()
+    }
+
+    /// The value of a register.
+    pub fn register(&self, id: u8, register: Register) -> i32 {
+        let mut bus = Bus::new(self.arm.port(), self.arm.clock().clone(), TICK);
+        bus.read(id, register).unwrap()
     }
 
     pub fn torques(&self) -> [bool; 6] {

@@ -63,19 +63,26 @@ pub fn run(
         Arc::default()
     };
     let end = args.seconds.map(Duration::from_secs_f64);
+    let is_over = || {
+        INTERRUPTED.load(Ordering::SeqCst)
+            || told_to_end.load(Ordering::SeqCst)
+            || end.is_some_and(|end| clock.now() >= end)
+    };
     let mut logged = clock.now();
-    let over = |now| INTERRUPTED.load(Ordering::SeqCst) || end.is_some_and(|end| now >= end);
-    while !over(clock.now()) && !told_to_end.load(Ordering::SeqCst) {
-        clock.sleep_until(clock.now() + LOOK);
+    loop {
+        let over = is_over();
         let passed = clock.now().saturating_sub(logged);
-        if args.log && passed >= LOG_PERIOD {
+        if args.log && (over || passed >= LOG_PERIOD) {
             logged = clock.now();
             for emulated in &mut arms {
                 emulated.log(passed, err)?;
             }
         }
+        if over {
+            return Ok(Outcome::Done);
+        }
+        clock.sleep_until(clock.now() + LOOK);
     }
-    Ok(Outcome::Done)
 }
 
 /// Makes the arms and serves them.

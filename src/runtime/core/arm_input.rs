@@ -44,6 +44,8 @@ pub struct ArmFailure {
     pub remedy: String,
     /// Nothing behind the port answers any more: only a full handshake brings the arm back.
     pub gone: bool,
+    /// A joint insists on a position that it cannot have come to.
+    pub jumped: bool,
 }
 
 /// A complaint of one servo.

@@ -247,7 +247,7 @@ mod tests {
         let failure = ArmFailure {
             what: "no calibration of a follower called `blue`".to_owned(),
             remedy: "Calibrate it".to_owned(),
-            gone: false,
+            ..ArmFailure::default()
         };
         control.tick(Inputs {
             arm: ArmInput::Uncalibrated(failure),

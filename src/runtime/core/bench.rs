@@ -246,6 +246,7 @@ impl Bench {
             what: self.mute.clone()?,
             remedy: "check the cable".to_owned(),
             gone: self.gone,
+            jumped: false,
         })
     }
 

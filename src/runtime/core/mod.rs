@@ -330,6 +330,12 @@ impl Control {
         }
     }
 
+    /// Whether the operator's order to let the arm go is being carried out: nothing else breaks that off.
+    fn is_letting_go(&self) -> bool {
+        let release = Wanted::Release;
+        self.arm.wants == release || self.arm.change.is_some_and(|(change, _)| change == release)
+    }
+
     /// Whether goals are being sent, so that a loop that stands still is a hazard.
     pub fn drives(&self) -> bool {
         self.arm.armed

@@ -168,7 +168,7 @@ impl Control {
     /// Counts ticks that failed in a row: one is held and shown, some in a row end the run.
     pub(super) fn count_failures(&mut self) {
         let before = self.arm.failures;
-        let Some(failure) = &self.arm.failed else {
+        let Some(failure) = self.arm.failed.clone() else {
             self.arm.failures = 0;
             if before >= LOST_AFTER {
                 self.faults.clear(FaultKind::BusLost);
@@ -176,21 +176,31 @@ impl Control {
             return;
         };
         self.arm.failures += 1;
-        let told = words(failure.what.clone(), failure.remedy.clone());
-        if self.arm.failures < LOST_AFTER {
-            let kind = FaultKind::BusRetry;
-            self.faults.flash(self.now, kind, "tick", told);
-        } else {
+        let is_lost = self.arm.failures >= LOST_AFTER;
+        let told = words(failure.what.clone(), failure.remedy);
+        if failure.jumped {
+            let kind = FaultKind::ServoAlarm;
+            self.faults.raise(self.now, kind, "jump", told);
+        } else if is_lost {
             self.arm.gone = failure.gone && self.ordered != ArmOrder::Disconnect;
             let kind = FaultKind::BusLost;
-            let (what, gone) = (failure.what.clone(), failure.gone);
             self.faults.set(self.now, kind, "", || Some(told));
-            if gone || !self.arm.armed || self.arm.change.is_some() {
-                self.enter(Mode::Hold);
-            } else if self.stopped.is_none() {
-                // The joints that still hear are not to go on to where they were sent.
-                self.stop(&what);
-            }
+        } else {
+            let kind = FaultKind::BusRetry;
+            self.faults.flash(self.now, kind, "tick", told);
+        }
+        if failure.jumped || is_lost {
+            self.end_run(&failure.what, failure.gone);
+        }
+    }
+
+    /// Nobody drives an arm that cannot be trusted; the joints that still hear are not to go on to where they were sent.
+    fn end_run(&mut self, why: &str, gone: bool) {
+        let is_driven = self.arm.armed && self.arm.change.is_none() && !self.is_letting_go();
+        if gone || !is_driven {
+            self.enter(Mode::Hold);
+        } else if self.stopped.is_none() {
+            self.stop(why);
         }
     }
 

@@ -53,6 +53,7 @@ impl SimBus {
         for servo in &mut self.servos {
             servo.forced_alarms = 0;
             servo.stuck = false;
+            servo.worn = false;
             servo.kick = 0.0;
             servo.object = None;
         }
@@ -64,6 +65,7 @@ fn spoil(servo: &mut SimServo, fault: &Fault) {
     match fault {
         Fault::Alarms(_, bits) => servo.forced_alarms = *bits,
         Fault::Stuck(_) => servo.stuck = true,
+        Fault::Worn(_) => servo.worn = true,
         Fault::Object(_, counts) => servo.put_in_the_way(f64::from(*counts)),
         Fault::Kick(_, counts) => servo.kick = f64::from(*counts),
         Fault::Position(_, counts) => servo.place(servo.encoder_at(f64::from(*counts))),

@@ -39,6 +39,8 @@ pub enum Fault {
     Alarms(u8, u8),
     /// A joint is blocked.
     Stuck(u8),
+    /// A servo acknowledges writes to its EEPROM and keeps nothing, locked or not.
+    Worn(u8),
     /// Something lies in the way of a joint: from where it stands it gets no further than this position, counts after homing.
     Object(u8, i32),
     /// A joint is pushed by so many counts when its torque comes on.
@@ -86,6 +88,7 @@ impl Fault {
             | Self::MuteFor(id, _)
             | Self::Alarms(id, _)
             | Self::Stuck(id)
+            | Self::Worn(id)
             | Self::Object(id, _)
             | Self::Kick(id, _)
             | Self::Position(id, _)

@@ -10,7 +10,7 @@ use super::{Aim, Chance, Distortion, EVERY_SERVO, Fault};
 #[error(
     "`{0}` is no fault. Known, N counts answers from 0, ID may be `all`: drop:N lose flip:N:BIT truncate:BYTES before:N=HEX inside:N=HEX \
      after:N=HEX duplicate:N reverse swap:N:N wrongid:N=ID toolong:N tooshort:N params:N=HEX late:MS delay:MS stall:MS burst:N mute:ID \
-     mute:ID*TRANSACTIONS silent echo echo:off disconnect disconnect:BYTES supply:VOLTS alarms:ID=BITS stuck:ID object:ID=COUNTS \
+     mute:ID*TRANSACTIONS silent echo echo:off disconnect disconnect:BYTES supply:VOLTS alarms:ID=BITS stuck:ID worn:ID object:ID=COUNTS \
      kick:ID=COUNTS pos:ID=COUNTS offset:ID=COUNTS brownout:ID temperature:ID=C id:OLD=NEW model:ID=NUMBER firmware:ID=MAJOR.MINOR \
      poke:ID:ADDRESS=BYTE heal"
 )]
@@ -220,6 +220,7 @@ fn of_servo(name: &str, argument: Argument<'_>) -> Option<Fault> {
             Fault::Alarms(id.id()?, bits(mask.0)?)
         }
         "stuck" => Fault::Stuck(argument.id()?),
+        "worn" => Fault::Worn(argument.id()?),
         "object" => argument.servo().map(|(id, at)| Fault::Object(id, at))?,
         "kick" => argument.servo().map(|(id, by)| Fault::Kick(id, by))?,
         "pos" => argument.servo().map(|(id, at)| Fault::Position(id, at))?,

@@ -6,7 +6,7 @@ use super::{
     COUNT, IDS, armed, bus, connect, drive, enable, kind, next, options, release, rig, tick,
 };
 use crate::arm::register::{Block, Register};
-use crate::arm::{AlarmKind, Arm, ErrorKind, Options};
+use crate::arm::{AlarmKind, Arm, Bounds, ErrorKind, Options};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::sim::{Distortion, Fault, SimArm, WriteRecord};
@@ -218,7 +218,10 @@ fn f24_one_wild_position_is_not_believed() {
 fn f26_what_is_no_number_or_out_of_range_never_reaches_a_servo() {
     let rig = rig();
     let nothing_around = Options {
-        clearance: None,
+        bounds: Bounds {
+            clearance: None,
+            ..Bounds::default()
+        },
         ..options(&rig)
     };
     let mut arm = Arm::connect(rig.port(), rig.calibration(), nothing_around).unwrap();

@@ -1,7 +1,7 @@
 //! How far goals get: before the table, near to the joints, and no further than an action of one tick may go.
 
 use super::{COUNT, armed, drive, enable, options, rig, tick};
-use crate::arm::{Arm, Clearance, Cut, Options};
+use crate::arm::{Arm, Bounds, Clearance, Cut, Options};
 use crate::joint::{Joint, JointVec};
 use crate::sim::Fault;
 
@@ -28,7 +28,10 @@ fn an_arm_sent_through_the_table_stops_above_it_and_comes_back() {
 fn a_goal_keeps_near_a_joint_that_does_not_follow_if_it_is_told_to() {
     let rig = rig();
     let near = Options {
-        max_relative_target: Some(5.0),
+        bounds: Bounds {
+            max_relative_target: Some(5.0),
+            ..Bounds::default()
+        },
         ..options(&rig)
     };
     let mut arm = Arm::connect(rig.port(), rig.calibration(), near).unwrap();

@@ -4,7 +4,7 @@ use super::{IDS, bus, connect, enable, kind, release, rig};
 use crate::arm::register::{FACTORY_START, RAM_START, Register};
 use crate::arm::{Arm, ErrorKind, Options, Role};
 use crate::joint::Joint;
-use crate::sim::{SimArm, WriteRecord};
+use crate::sim::{Fault, SimArm, WriteRecord};
 
 /// Writes of settings: to the EEPROM or to the factory's area.
 fn settings(log: &[WriteRecord]) -> Vec<(u8, u8, Vec<u8>)> {
@@ -152,4 +152,41 @@ fn a_follower_of_twelve_volts_is_refused_on_seven() {
         "{text}"
     );
     assert!(rig.writes().is_empty());
+}
+
+#[test]
+fn f17_settings_that_a_servo_does_not_keep_are_an_error_that_names_joint_and_register() {
+    let rig = rig();
+    rig.inject(Fault::Worn(2));
+    let error = connect(&rig).unwrap_err();
+    let ErrorKind::NotTaken {
+        motor, register, ..
+    } = &error.kind
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(
+        (motor.joint, *register),
+        (Joint::ShoulderLift, Register::PCoefficient)
+    );
+    for words in [
+        "shoulder_lift (motor 2)",
+        "PCoefficient = 16",
+        "it says 32",
+        "worn out",
+    ] {
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+    assert_eq!(
+        bus(&rig).read(2, Register::Lock).unwrap(),
+        1,
+        "locked again all the same"
+    );
+    assert!(Joint::ALL.iter().all(|joint| !rig.torque(*joint)));
+    // What only the factory's area does not keep is no reason to refuse an arm.
+    let rig = super::rig();
+    connect(&rig).unwrap();
+    rig.inject("poke:3:85=50".parse().unwrap());
+    rig.inject(Fault::Worn(3));
+    assert!(connect(&rig).is_ok());
 }

@@ -4,6 +4,7 @@
 mod ending;
 mod meeting;
 mod pace;
+mod servo;
 #[cfg(unix)]
 mod signals;
 mod silence;

@@ -128,7 +128,7 @@ fn fault_20_another_arm_behind_the_plug_is_refused() {
     flight.until("refused", refused);
     let why = flight.fault(FaultKind::Uncalibrated).unwrap().what;
     assert!(
-        why.contains("wrist_roll (motor 5)") && why.contains("other arm"),
+        why.contains("wrist_roll (motor 5)") && why.contains("another calibration"),
         "{why}"
     );
     flight.tell(Command::EnableTorque);

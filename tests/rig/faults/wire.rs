@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use smolpilot::arm::register::{Block, Register};
 use smolpilot::joint::{Joint, JointVec};
 use smolpilot::runtime::FaultKind;
 use smolpilot::sim::{Distortion, Fault};
@@ -116,11 +117,10 @@ fn fault_06_garbage_between_frames_is_skipped() {
 fn fault_07_a_header_inside_the_parameters_is_data() {
     let mut flight = Flight::armed(Plan::new(turned(0.0)));
     let pose = flight.arm.pose();
-    let elbow = Joint::ElbowFlex;
-    let counts = flight.arm.calibration().unnormalize(elbow, pose[elbow]);
-    // Position, then FF FF for speed and load.
-    let mut params = (counts as u16).to_le_bytes().to_vec();
-    params.extend([0xFF, 0xFF, 0xFF, 0xFF, 120, 30, 0, 0, 0, 0, 0, 0, 0]);
+    let mut params = flight.said(3, Block::WATCH);
+    // Speed and load.
+    let speed = usize::from(Register::PresentVelocity.address() - Block::WATCH.address);
+    params[speed..speed + 4].fill(0xFF);
     let retries = flight.snapshot.bus_retries;
     strike(&flight, &[Distortion::Params(2, params)]);
     flight.tick();
