@@ -24,6 +24,13 @@ impl Control {
             Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
             Role::Leader => {}
         }
+        let is_real = matches!(source, Some(ArmSource::Port { .. }));
+        let waves = self.sources.leader == Some(ArmSource::Simulated);
+        if role == Role::Follower && is_real && waves {
+            // The rig's leader waves by itself: no real arm ever follows it.
+            self.sources.set(Role::Leader, None);
+            outputs.arms.push((Role::Leader, None));
+        }
         self.sources.set(role, source.clone());
         self.arms_chosen = true;
         outputs.arms.push((role, source));
@@ -64,7 +71,15 @@ impl Control {
             }
         }
         if role == Role::Leader {
-            return None;
+            let is_real = matches!(self.sources.follower, Some(ArmSource::Port { .. }));
+            let waves = source == Some(&ArmSource::Simulated);
+            return (is_real && waves).then(|| {
+                (
+                    "the simulated leader waves by itself, and a real follower would wave along"
+                        .to_owned(),
+                    "Choose a real leader, or fly the simulated arm.".to_owned(),
+                )
+            });
         }
         let is_connected = matches!(self.arm.connection, Connection::Connected { .. });
         let holds = self.arm.held_joints > 0 || self.arm.armed || self.arm.change.is_some();
@@ -169,6 +184,25 @@ mod tests {
         assert_eq!(bench.seen.arm, "COM5");
         assert_eq!(bench.seen.sources.follower, Some(port("COM5")));
         assert!(bench.seen.arms_chosen);
+    }
+
+    #[test]
+    fn no_real_arm_follows_a_leader_that_waves_by_itself() {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        bench.tick(vec![Command::UseArm(
+            Role::Leader,
+            Some(ArmSource::Simulated),
+        )]);
+        bench.tick(vec![using("COM5")]);
+        let leaders = [Some(ArmSource::Simulated), None].map(|source| (Role::Leader, source));
+        assert_eq!(bench.arms[..2], leaders);
+        assert_eq!(bench.seen.sources.leader, None);
+        bench.tick(vec![Command::UseArm(
+            Role::Leader,
+            Some(ArmSource::Simulated),
+        )]);
+        assert_eq!((bench.arms.len(), &bench.seen.sources.leader), (3, &None));
+        assert!(bench.fault(FaultKind::Workshop).is_some());
     }
 
     #[test]
