@@ -152,11 +152,16 @@ impl Control {
             .set(self.now, FaultKind::Overheat, joint.name(), || told);
     }
 
-    /// The arm is to be put down: whoever drives it stops, it holds, and nobody may drive it while the cause lasts.
+    /// The arm is to be put down: whoever drives it stops, it folds itself up and then goes limp, and nobody may drive it
+    /// while the cause lasts. Where it cannot be parked it goes on holding; a stop breaks it off.
     pub(super) fn stand_down(&mut self, why: &str) {
-        if self.health.standing_down.is_none() {
-            self.health.standing_down = Some(why.to_owned());
-            self.enter(Mode::Hold);
+        if self.health.standing_down.is_some() {
+            return;
+        }
+        self.health.standing_down = Some(why.to_owned());
+        self.enter(Mode::Hold);
+        if self.arm.armed && self.arm.change.is_none() && self.stopped.is_none() {
+            self.park(true);
         }
     }
 
@@ -228,8 +233,8 @@ fn overload_words(joint: Joint) -> Words {
 
 fn heat_words(joint: Joint, celsius: i32) -> Words {
     words(
-        format!("{joint} is at {celsius} °C: the arm holds, and nobody may drive it"),
-        "Holding heats it further: support the arm and release torque, then let it cool.",
+        format!("{joint} is at {celsius} °C: the arm is put down, and nobody may drive it"),
+        "Let it cool. An arm that still holds heats it further: support it and release torque.",
     )
 }
 
@@ -256,10 +261,12 @@ fn supply_words(weak: &[Joint], volts: f32, is_stopped: bool) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arm::{Calibration, Limits};
+    use crate::joint::JointVec;
     use crate::kinematics::Link;
-    use crate::runtime::Command;
     use crate::runtime::core::ArmOrder;
-    use crate::runtime::core::bench::{Bench, flying};
+    use crate::runtime::core::bench::{Bench, Temper, flying};
+    use crate::runtime::{Command, Knobs};
 
     fn complain(bench: &mut Bench, joint: Joint, alarm: AlarmKind) {
         bench.health.joints[joint.index()].alarms = vec![alarm];
@@ -326,7 +333,9 @@ mod tests {
         assert!(bench.seen.health.unfit.is_some());
         bench.tick(vec![Command::SetMode(Mode::Policy)]);
         assert_eq!(bench.seen.mode, Mode::Hold);
-        assert!(active(&bench, FaultKind::Arming).is_some_and(|it| it.contains("66 °C")));
+        let why = "POLICY was asked for, but wrist_roll is at 66 °C";
+        let mut faults = bench.seen.faults.iter();
+        assert!(faults.any(|it| it.active && it.what.starts_with(why)));
         // Warm is not cool.
         bench.health.joints[4].alarms = vec![AlarmKind::Warm];
         bench.health.joints[4].celsius = 62;
@@ -334,8 +343,34 @@ mod tests {
         assert!(bench.seen.health.unfit.is_some());
         bench.health.joints[4].celsius = 57;
         bench.tick(vec![]);
+        assert_eq!(bench.seen.health.unfit, None);
+        bench.tick(vec![Command::EnableTorque]);
         bench.tick(vec![Command::SetMode(Mode::Policy)]);
         assert_eq!(bench.seen.mode, Mode::Policy);
+    }
+
+    #[test]
+    fn an_arm_that_is_put_down_is_parked_before_it_goes_limp() {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        bench.pose = JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
+        bench.limits = Limits::new(&Calibration::simulated()).ranges();
+        bench.tick(vec![]);
+        bench.tick(vec![Command::EnableTorque]);
+        complain(&mut bench, Joint::ElbowFlex, AlarmKind::Overheated);
+        bench.run(0.2);
+        assert!(bench.seen.parking.is_some());
+        bench.until(30.0, |bench| !bench.torque);
+        assert!(
+            bench.pose[Joint::ShoulderLift] < -85.0,
+            "folded: {:?}",
+            bench.pose
+        );
+        // A stop breaks it off: then it holds where it is.
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::ElbowFlex, AlarmKind::Overheated);
+        bench.presses = 1;
+        bench.run(2.0);
+        assert!(bench.torque && bench.seen.parking.is_none() && bench.seen.stopped.is_some());
     }
 
     #[test]
