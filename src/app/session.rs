@@ -126,10 +126,11 @@ fn recall_arms(options: &mut RigOptions, settings: &Settings, ports: &[PortInfo]
     }
     // The rig's leader waves by itself: no real arm ever follows it.
     let waves = options.leader == Some(ArmChoice::Simulated);
-    if options.leader.is_none()
-        || (waves && (leader.is_some() || options.arm != ArmChoice::Simulated))
-    {
+    let is_open = options.leader.is_none() || waves;
+    if is_open && !options.leader_named && leader.is_some() {
         options.leader = leader;
+    } else if waves && options.arm != ArmChoice::Simulated {
+        options.leader = None;
     }
 }
 
@@ -148,6 +149,7 @@ mod tests {
             arm: ArmChoice::Simulated,
             arm_named: false,
             leader: None,
+            leader_named: false,
             bounds: Bounds::default(),
             cameras: vec![],
             views: vec![],
@@ -221,6 +223,14 @@ mod tests {
         };
         recall_arms(&mut waved, &settings, &ports);
         assert_eq!(waved.leader, None);
+        // `--leader none` is said for this session.
+        settings.arms.leader = settings.arms.follower.clone();
+        let mut alone = RigOptions {
+            leader_named: true,
+            ..options()
+        };
+        recall_arms(&mut alone, &settings, &ports);
+        assert_eq!(alone.leader, None);
         let mut named = RigOptions {
             arm_named: true,
             ..options()

@@ -37,6 +37,8 @@ pub struct RigOptions {
     pub arm_named: bool,
     /// The arm in a person's hand, if there is one.
     pub leader: Option<ArmChoice>,
+    /// What was said about it, even that there is none, stands against a remembered one.
+    pub leader_named: bool,
     /// What bounds the follower's goals.
     pub bounds: Bounds,
     /// Cameras by name. The simulated rig has its own, which these join or replace.

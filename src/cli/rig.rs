@@ -125,6 +125,7 @@ impl RigArgs {
             // A simulation starts by itself; a real arm waits for the operator's command.
             takeoff: arm == ArmChoice::Simulated,
             leader: self.arms.leader()?,
+            leader_named: self.arms.leader.is_some(),
             arm,
             bounds: self.arms.bounds(),
             arm_named: self.arms.rig || self.arms.follower.is_some(),

@@ -1,6 +1,6 @@
 //! The status bar: faults in a word, what was counted since the start, and notices that pass.
 
-use egui::{Align, Button, Layout, RichText, Ui};
+use egui::{Align, Button, Label, Layout, RichText, Ui};
 
 use crate::runtime::{Command, Snapshot};
 use crate::ui::card::dot_ui;
@@ -23,36 +23,51 @@ pub fn status_bar_ui(
     draft: &mut Draft,
     _commands: &mut Vec<Command>,
 ) {
-    let tokens = theme::tokens(ui);
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
         faults_ui(ui, snapshot, draft);
         leader_mark_ui(ui, snapshot);
-        if let Some(notice) = draft.notice() {
-            ui.label(RichText::new(notice).size(theme::BODY).color(tokens.text));
-        }
+        let notice = draft.notice().map(str::to_owned);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             arm_ui(ui, snapshot, draft);
-            if !snapshot.tick_p99.is_zero() {
-                let work = words::latency(snapshot.tick_p99);
-                let hint = "99th percentile of the time that one control tick works.";
-                number_ui(ui, "tick p99", &work, hint);
-            }
-            let step = format!("{:.1} °/%", snapshot.max_step);
-            number_ui(
-                ui,
-                "max step",
-                &step,
-                "Largest joint step sent in one tick: degrees, of the gripper %.",
-            );
-            for (name, value, hint) in counters(snapshot) {
-                if ui.available_width() < COUNTER_WIDTH {
-                    break;
-                }
-                number_ui(ui, name, &words::count(value), hint);
+            match notice {
+                // It is read and gone; numbers can wait for so long.
+                Some(notice) => notice_ui(ui, notice),
+                None => numbers_ui(ui, snapshot),
             }
         });
     });
+}
+
+/// A notice in the space that is left; the pointer shows what does not fit.
+fn notice_ui(ui: &mut Ui, notice: String) {
+    let ink = theme::tokens(ui).text;
+    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+        let text = RichText::new(notice).size(theme::BODY).color(ink);
+        ui.add(Label::new(text).truncate());
+    });
+}
+
+/// What is measured and counted, right to left.
+fn numbers_ui(ui: &mut Ui, snapshot: &Snapshot) {
+    if !snapshot.tick_p99.is_zero() {
+        let work = words::latency(snapshot.tick_p99);
+        let hint = "99th percentile of the time that one control tick works.";
+        number_ui(ui, "tick p99", &work, hint);
+    }
+    let step = format!("{:.1} °/%", snapshot.max_step);
+    number_ui(
+        ui,
+        "max step",
+        &step,
+        "Largest joint step sent in one tick: degrees, of the gripper %.",
+    );
+    for (name, value, hint) in counters(snapshot) {
+        if ui.available_width() < COUNTER_WIDTH {
+            break;
+        }
+        number_ui(ui, name, &words::count(value), hint);
+    }
 }
 
 /// The arm's health in three numbers; a click shows each joint.

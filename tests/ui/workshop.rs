@@ -101,7 +101,7 @@ fn calibrating(stage: Stage) -> CalibratingView {
         look(&mut steps, at);
     }
     if stage > Stage::Middle {
-        steps.advance().unwrap();
+        assert_eq!(steps.advance(), Ok(Stage::Sweep));
         let led = if stage == Stage::Sweep {
             2
         } else {
@@ -115,7 +115,7 @@ fn calibrating(stage: Stage) -> CalibratingView {
         }
     }
     if stage > Stage::Sweep {
-        steps.advance().unwrap();
+        assert_eq!(steps.advance(), Ok(Stage::Close));
     }
     for (next, gripper) in [(Stage::Open, 1000), (Stage::Check, 3000)] {
         if stage >= next {
@@ -123,7 +123,7 @@ fn calibrating(stage: Stage) -> CalibratingView {
                 at[5] += (gripper - at[5]).clamp(-100, 100);
                 look(&mut steps, at);
             }
-            steps.advance().unwrap();
+            assert_eq!(steps.advance(), Ok(next));
         }
     }
     assert_eq!(steps.stage(), stage);

@@ -16,10 +16,20 @@ impl Control {
             return;
         }
         match role {
-            Role::Follower => self.forget_arm(source.as_ref()),
+            Role::Follower => {
+                self.warn_of_lost_arm();
+                self.forget_arm(source.as_ref());
+            }
             // Nobody is followed to where another leader happens to be.
             Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
             Role::Leader => {}
+        }
+        let is_real = matches!(source, Some(ArmSource::Port { .. }));
+        let waves = self.sources.leader == Some(ArmSource::Simulated);
+        if role == Role::Follower && is_real && waves {
+            // The rig's leader waves by itself: no real arm ever follows it.
+            self.sources.set(Role::Leader, None);
+            outputs.arms.push((Role::Leader, None));
         }
         self.sources.set(role, source.clone());
         self.arms_chosen = true;
@@ -61,7 +71,15 @@ impl Control {
             }
         }
         if role == Role::Leader {
-            return None;
+            let is_real = matches!(self.sources.follower, Some(ArmSource::Port { .. }));
+            let waves = source == Some(&ArmSource::Simulated);
+            return (is_real && waves).then(|| {
+                (
+                    "the simulated leader waves by itself, and a real follower would wave along"
+                        .to_owned(),
+                    "Choose a real leader, or fly the simulated arm.".to_owned(),
+                )
+            });
         }
         let is_connected = matches!(self.arm.connection, Connection::Connected { .. });
         let holds = self.arm.held_joints > 0 || self.arm.armed || self.arm.change.is_some();
@@ -72,6 +90,18 @@ impl Control {
                 "Support it, press Release torque, then choose again.".to_owned(),
             )
         })
+    }
+
+    /// An arm that cannot be asked can be let go, but not forgotten: its servos do what they were told last.
+    fn warn_of_lost_arm(&mut self) {
+        if !matches!(self.arm.connection, Connection::Lost(_)) {
+            return;
+        }
+        let what = format!("{} was let go while it did not answer", self.name);
+        let remedy = "If it holds, it goes on holding: support it and switch its supply off.";
+        let kind = FaultKind::Workshop;
+        self.faults
+            .flash(self.now, kind, "lost", words(what, remedy));
     }
 
     /// Nothing of the arm before may reach the next one.
@@ -157,6 +187,25 @@ mod tests {
     }
 
     #[test]
+    fn no_real_arm_follows_a_leader_that_waves_by_itself() {
+        let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
+        bench.tick(vec![Command::UseArm(
+            Role::Leader,
+            Some(ArmSource::Simulated),
+        )]);
+        bench.tick(vec![using("COM5")]);
+        let leaders = [Some(ArmSource::Simulated), None].map(|source| (Role::Leader, source));
+        assert_eq!(bench.arms[..2], leaders);
+        assert_eq!(bench.seen.sources.leader, None);
+        bench.tick(vec![Command::UseArm(
+            Role::Leader,
+            Some(ArmSource::Simulated),
+        )]);
+        assert_eq!((bench.arms.len(), &bench.seen.sources.leader), (3, &None));
+        assert!(bench.fault(FaultKind::Workshop).is_some());
+    }
+
+    #[test]
     fn one_port_has_one_use() {
         let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
         bench.tick(vec![]);
@@ -200,6 +249,30 @@ mod tests {
             chain: None,
             trouble: None,
         }
+    }
+
+    #[test]
+    fn a_lost_arm_is_let_go_with_a_word_of_warning() {
+        let mut control = Control::default();
+        let lost = ArmInput::Lost(ArmFailure {
+            what: "the adapter is gone".to_owned(),
+            ..ArmFailure::default()
+        });
+        control.tick(Inputs {
+            arm: lost,
+            ..Inputs::default()
+        });
+        let outputs = control.tick(Inputs {
+            commands: vec![Command::UseArm(Role::Follower, None)],
+            ..Inputs::default()
+        });
+        assert_eq!(outputs.arms, [(Role::Follower, None)]);
+        let seen = control.settle(crate::runtime::core::Settled::Nothing);
+        let mut faults = seen.faults.iter();
+        let told = faults.find(|fault| fault.kind == FaultKind::Workshop);
+        assert!(told.is_some_and(|told| told.remedy.contains("support it")));
+        let mut lost = seen.faults.iter();
+        assert!(lost.all(|fault| fault.kind != FaultKind::BusLost || !fault.active));
     }
 
     #[test]

@@ -208,8 +208,8 @@ impl Control {
             near.map(|(obstacle, _)| {
                 words(
                     format!("{obstacle}: it is not moved closer"),
-                    "The other joints go on. Let whoever drives take another way; an arm that is mounted elsewhere than on \
-                     the table needs another height of it.",
+                    "The other joints go on. Let whoever drives take another way. For an arm that does not stand on the table, \
+                     say where the table is: --table MM, or --table none.",
                 )
             })
         });
@@ -220,7 +220,7 @@ fn overload_words(joint: Joint) -> Words {
     if joint == Joint::Gripper {
         words(
             "the gripper is overloaded: it is not closed further, and holds with less torque",
-            "Open it, or take out what it squeezes. Then press Clear in the arm's health panel: it lets go for a moment.",
+            "Open it, or take out what it squeezes. Then press Clear in the arm's health panel (V): it lets go for a moment.",
         )
     } else {
         words(

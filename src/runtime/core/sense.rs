@@ -67,7 +67,11 @@ impl Control {
         if self.arm.armed && !torque {
             self.arm.armed = false;
             self.enter(Mode::Hold);
-            let what = "the servos went limp by themselves";
+            let what = if state.held_joints == 0 {
+                "the servos went limp by themselves"
+            } else {
+                "the arm takes no goals any more: it was silent for too long, or a part of it went limp"
+            };
             let remedy = "Support the arm, check its supply, then switch the torque on again.";
             self.faults
                 .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::arm::calibrating::{Calibrating, Stage};
+use crate::arm::sweep::Travel;
 use crate::arm::workbench::{IDS, ServoCard, Workbench};
 use crate::arm::{KnownArm, Motor, Problem, Role, check_id};
 use crate::joint::{JOINT_COUNT, JointVec};
@@ -170,21 +171,39 @@ impl CalibrationJob {
         })
     }
 
+    /// Joints that may not have reached both of their ends; of a sweep that goes on, only when it could be over.
+    fn doubts(&self, is_done: bool) -> Vec<String> {
+        match self.steps.stage() {
+            Stage::Sweep if is_done => {
+                let bars = self.steps.bars();
+                let partial = bars
+                    .iter()
+                    .filter(|bar| bar.is_swept && bar.verdict == Travel::Partial);
+                partial.map(|bar| {
+                    format!(
+                        "{} turned by {:.0}°, an SO-101's usually by about {:.0}°: did it reach both ends?",
+                        bar.joint, bar.travel, bar.usual
+                    )
+                }).collect()
+            }
+            Stage::Middle | Stage::Sweep => Vec::new(),
+            _ => {
+                let odd = self.steps.odd_middles();
+                odd.iter().map(|(joint, away)| {
+                    format!(
+                        "{joint}: the middle you showed is {:.0}° from the middle of its travel; did it reach both ends?",
+                        away.abs()
+                    )
+                }).collect()
+            }
+        }
+    }
+
     /// What there is to see.
     pub fn view(&self) -> CalibratingView {
         let mut remarks = self.remarks.clone();
-        // Half a travel has its middle elsewhere; that is only worth a word when the joint is done.
-        let odd = match self.steps.stage() {
-            Stage::Middle | Stage::Sweep => Vec::new(),
-            _ => self.steps.odd_middles(),
-        };
-        remarks.extend(odd.iter().map(|(joint, away)| {
-            format!(
-                "{joint}: the middle you showed is {:.0}° from the middle of its travel; did it reach both ends?",
-                away.abs()
-            )
-        }));
         let obstacles = self.steps.obstacles();
+        remarks.extend(self.doubts(obstacles.is_empty()));
         CalibratingView {
             port: self.port.clone(),
             role: self.steps.role(),

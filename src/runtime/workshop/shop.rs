@@ -120,6 +120,8 @@ impl Shop {
             Job::Identifying(_) | Job::Calibrating(_) => Some(ARM_PAUSE),
             Job::Numbering(job) if job.is_hunting() => Some(Duration::ZERO),
             Job::Finding(_) => Some(PORTS_PAUSE),
+            // The arm that was saved is likely to be taken next: nobody stands in its port then.
+            Job::Saved(_) => None,
             _ if !self.unseen.is_empty() => Some(Duration::ZERO),
             _ if self.is_surveyed => Some(IDLE_PAUSE),
             _ => None,
@@ -190,7 +192,6 @@ impl Shop {
             (Job::Calibrating(job), Order::Save { id }) => match job.save(&self.tools, &id) {
                 Ok(saved) => {
                     self.job = Job::Saved(Box::new(saved));
-                    self.survey();
                     return;
                 }
                 Err(trouble) => Err(trouble),
@@ -222,10 +223,11 @@ impl Shop {
             }
             Job::Calibrating(job) => job.turn(self.tools.clock.now()),
             Job::Numbering(job) => job.turn(),
-            Job::Idle | Job::Saved(_) => {
+            Job::Idle => {
                 self.watch_ports();
                 Ok(())
             }
+            Job::Saved(_) => Ok(()),
         };
         if let Err(trouble) = result {
             // Nothing that is gone can be gone on with.

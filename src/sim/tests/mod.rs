@@ -3,6 +3,7 @@
 
 mod brake;
 mod driver;
+mod economy;
 mod gripper;
 mod handshake;
 mod line;

@@ -64,6 +64,7 @@ fn a_fresh_arm_is_found_calibrated_and_fit_to_be_driven() {
     }
     let mut arm = connect(&visit.arm, calibration).unwrap();
     assert!(arm.read_state().unwrap().max_abs_diff(visit.arm.pose()) < 1.5);
+    visit.say(Order::Survey);
     visit.turns(4);
     let known = CalibrationState::Known(vec![(Role::Follower, "blue".to_owned())]);
     assert_eq!(visit.card(PORT).calibration, known);

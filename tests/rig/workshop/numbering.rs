@@ -81,6 +81,7 @@ fn a_boxed_arm_is_numbered_chained_calibrated_and_fit_to_be_used() {
         let mut arm = connect(&visit.arm, calibration).unwrap();
         let (read, truth) = (arm.read_state().unwrap(), visit.arm.pose());
         assert!(read.max_abs_diff(truth) < 1.5, "{read:?} for {truth:?}");
+        visit.say(Order::Survey);
         visit.turns(4);
         let known = CalibrationState::Known(vec![(role, "fresh".to_owned())]);
         assert_eq!(
