@@ -15,6 +15,7 @@ mod park;
 mod plan;
 mod publish;
 mod sense;
+mod stall;
 mod teleop;
 mod tip;
 
@@ -43,6 +44,7 @@ use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
 use crate::runtime::core::jog::Jog;
 use crate::runtime::core::park::Parking;
+use crate::runtime::core::stall::Stall;
 use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
@@ -247,6 +249,7 @@ pub struct Control {
     teleop: Teleop,
     approach: Approach,
     parking: Option<Parking>,
+    stall: Stall,
     arm: ArmWatch,
     health: HealthWatch,
     queue: ActionQueue,
@@ -375,6 +378,7 @@ impl Control {
         if let Some(trip) = inputs.tripped {
             self.stalled(&trip);
         }
+        self.go_on_after_stall();
         self.sense(inputs.arm);
         self.watch_lead();
         for report in inputs.policy {
