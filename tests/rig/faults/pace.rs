@@ -243,7 +243,9 @@ fn fault_27_a_goal_that_the_loop_still_has_in_hand_is_refused() {
     let writes = stand.arm.writes().len();
     // Longer than the moment after which a loop goes on by itself.
     let frozen = stand.clock.now();
-    stand.clock.sleep_until(frozen + Duration::from_millis(1200));
+    stand
+        .clock
+        .sleep_until(frozen + Duration::from_millis(1200));
     wake.send(()).unwrap();
     assert_nothing_stale(&stand, writes);
 }
