@@ -28,7 +28,7 @@ impl Control {
         let (mode, stood) = (self.mode, self.now.saturating_sub(trip.at));
         let is_undisturbed = self.stopped.is_none() && self.arm.change.is_none();
         let again = self.stall.at.replace(self.now);
-        let is_alone = again.is_none_or(|before| self.now - before > APART);
+        let is_alone = again.is_none_or(|before| self.now.saturating_sub(before) > APART);
         self.stop(watchdog::NAME);
         log::error!("the control loop runs again {stood:?} after the arm was frozen");
         let kind = FaultKind::LoopStalled;
