@@ -229,6 +229,7 @@ fn state_of(arm: &mut Arm) -> ArmState {
         retries: arm.counters().retries,
         alarms: alarms_of(arm),
         limits: arm.limits().ranges(),
+        clearance: arm.limits().clearance(),
         health: Box::new(health_of(arm)),
     }
 }
