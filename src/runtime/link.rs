@@ -287,7 +287,7 @@ fn health_of(arm: &Arm) -> Health {
 fn failure(error: &arm::Error) -> ArmFailure {
     ArmFailure {
         what: error.what(),
-        remedy: error.remedy().to_owned(),
+        remedy: error.remedy().into_owned(),
         gone: matches!(
             error.kind,
             ErrorKind::Disconnected(_) | ErrorKind::NoResponse
