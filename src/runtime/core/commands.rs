@@ -84,6 +84,7 @@ impl Control {
     pub(super) fn set_mode(&mut self, mode: Mode) {
         if mode == Mode::Hold {
             self.parking = None;
+            self.stall.hold();
         }
         if self.stopped.is_some() || mode == self.mode {
             return;

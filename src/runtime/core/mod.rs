@@ -36,7 +36,7 @@ use std::time::Duration;
 pub use self::arm_input::{ArmAlarm, ArmFailure, ArmInput, ArmState};
 use self::health::HealthWatch;
 use crate::action::Action;
-use crate::arm::Role;
+use crate::arm::{Clearance, Role};
 use crate::clock::Tick;
 use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
@@ -192,6 +192,7 @@ struct ArmWatch {
     measured: JointVec,
     commanded: JointVec,
     limits: [JointVec; 2],
+    clearance: Option<Clearance>,
     retries: u64,
     max_step: f32,
     /// Ticks in a row that failed, and why this one did.

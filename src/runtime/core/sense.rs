@@ -53,6 +53,7 @@ impl Control {
         self.arm.connection = Connection::Connected { torque };
         self.arm.held_joints = state.held_joints;
         self.arm.limits = state.limits;
+        self.arm.clearance = state.clearance;
         if state.retries > self.arm.retries {
             let repeated = state.retries;
             let what =

@@ -22,6 +22,13 @@ pub(super) struct Stall {
     pub goes_on_in: Option<Mode>,
 }
 
+impl Stall {
+    /// The operator wants nobody to drive: neither does whoever drove before the stall.
+    pub fn hold(&mut self) {
+        self.goes_on_in = self.goes_on_in.map(|_| Mode::Hold);
+    }
+}
+
 impl Control {
     /// The loop stood still, and the arm was frozen behind its back: what it had in mind is dropped.
     pub(super) fn stalled(&mut self, trip: &Trip) {
@@ -45,7 +52,7 @@ impl Control {
         }
     }
 
-    /// Gives the arm back to whoever drove it, once it was read back to stand still.
+    /// Gives the arm back to whoever drove it, once it was read back to stand still, if it is still fit to be driven.
     pub(super) fn go_on_after_stall(&mut self) {
         let stands = self.stopped.as_ref().is_some_and(|stop| stop.acknowledged);
         let Some(mode) = self.stall.goes_on_in.filter(|_| stands) else {
@@ -53,8 +60,60 @@ impl Control {
         };
         self.stall.goes_on_in = None;
         self.resume();
-        if self.stopped.is_none() && self.arm.armed {
+        if self.stopped.is_none() && self.arm.armed && self.health.unfit().is_none() {
             self.enter(mode);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::AlarmKind;
+    use crate::runtime::Command;
+    use crate::runtime::core::bench::{Bench, flying};
+
+    /// An arm that a policy flies, just frozen by the watchdog and read back to stand still.
+    fn frozen() -> Bench {
+        let mut bench = flying(50);
+        bench.tripped = Some(Trip {
+            at: bench.now,
+            confirmed: true,
+        });
+        bench.tick(vec![]);
+        assert!(bench.seen.stopped.is_some());
+        bench
+    }
+
+    #[test]
+    fn whoever_drove_before_a_short_stall_drives_on() {
+        let mut bench = frozen();
+        bench.tick(vec![]);
+        assert_eq!(
+            (bench.seen.mode, &bench.seen.stopped),
+            (Mode::Policy, &None)
+        );
+    }
+
+    #[test]
+    fn a_hold_that_is_asked_for_meanwhile_is_a_hold() {
+        let mut bench = frozen();
+        bench.tick(vec![Command::SetMode(Mode::Hold)]);
+        assert_eq!((bench.seen.mode, &bench.seen.stopped), (Mode::Hold, &None));
+    }
+
+    #[test]
+    fn an_arm_that_became_hot_meanwhile_is_not_driven_on() {
+        let mut bench = flying(50);
+        bench.health.joints[2].alarms = vec![AlarmKind::Overheated];
+        bench.run(0.05);
+        assert_eq!(bench.seen.mode, Mode::Policy, "one wrong reading is none");
+        bench.tripped = Some(Trip {
+            at: bench.now,
+            confirmed: true,
+        });
+        bench.run(0.2);
+        assert!(bench.seen.health.unfit.is_some());
+        assert_eq!((bench.seen.mode, &bench.seen.stopped), (Mode::Hold, &None));
     }
 }
