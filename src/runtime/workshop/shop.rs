@@ -375,6 +375,6 @@ fn named(path: &str) -> PortInfo {
 fn driven_trouble(port: &str) -> Trouble {
     Trouble {
         what: format!("{port} is in use: the runtime drives the arm on it"),
-        remedy: "Let that arm go first, under Arms.".to_owned(),
+        remedy: "Disconnect that arm first, under Arms.".to_owned(),
     }
 }
