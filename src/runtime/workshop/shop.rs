@@ -157,6 +157,8 @@ impl Shop {
             }
             Order::Look(path) => {
                 self.leave();
+                // It may have been calibrated meanwhile, in a terminal or by LeRobot.
+                self.known = self.tools.known();
                 self.look_at(path);
             }
             Order::FindPort => {

@@ -39,7 +39,8 @@ pub fn save_ui(
             .hint_text("a word, such as blue")
             .desired_width(200.0);
         let field = ui.add(field).accessible_name("Name of this arm");
-        if is_new {
+        // A name that stands there already is not to be taken by an Enter too many.
+        if is_new && draft.id.is_empty() {
             field.request_focus();
         }
         is_named = is_entered(ui, &field);
