@@ -1,8 +1,6 @@
 //! Why a serial port cannot be had, system by system, and what to do about it as the person you are: nobody needs an
 //! administrator's rights to fly an arm.
 
-use crate::arm::error::ErrorKind;
-
 /// The systems whose ways differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
@@ -38,8 +36,21 @@ impl System {
         }
     }
 
-    /// What to do when the system does not let this user open the port; `group` is the one that owns it, where known.
-    pub fn without_permission(self, group: Option<&str>) -> String {
+    /// What to do when there is no port of the name that was given.
+    pub fn without_named_port(self) -> String {
+        format!(
+            "Choose one of the ports that are listed. If the adapter's is not among them: {}",
+            self.without_port()
+        )
+    }
+
+    /// What to do when the system does not let this user open the port at `path`.
+    pub fn without_permission(self, path: &str) -> String {
+        self.without_membership(owner_of(path).as_deref())
+    }
+
+    /// The same; `group` is the one that owns the port, where known.
+    fn without_membership(self, group: Option<&str>) -> String {
         match self {
             Self::Linux => {
                 let group = group.unwrap_or("dialout");
@@ -54,16 +65,6 @@ impl System {
                 "Another program holds the port, or its driver is not well: close serial monitors and LeRobot, unplug the board and plug it in again; then update its driver (CH343 from WCH, CP210x from Silicon Labs)".to_owned()
             }
         }
-    }
-}
-
-/// What to do about a port that could not be opened, in this system's words; `None` where the error says it all.
-pub fn way_in(path: &str, kind: &ErrorKind) -> Option<String> {
-    let system = System::here();
-    match kind {
-        ErrorKind::Permission => Some(system.without_permission(owner_of(path).as_deref())),
-        ErrorKind::NoPort => Some(system.without_port().to_owned()),
-        _ => None,
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(group_name(groups, 986).as_deref(), Some("uucp"));
         assert_eq!(group_name(groups, 0), None);
         assert_eq!(group_name(groups, 7), None);
-        let words = System::Linux.without_permission(Some("uucp"));
+        let words = System::Linux.without_membership(Some("uucp"));
         assert!(words.contains("usermod -aG uucp $USER"), "{words}");
     }
 
@@ -110,7 +111,7 @@ mod tests {
     fn every_system_has_its_way_and_none_is_to_be_an_administrator() {
         for system in [System::Linux, System::Mac, System::Windows] {
             for words in [
-                system.without_permission(None),
+                system.without_membership(None),
                 system.without_port().to_owned(),
             ] {
                 let words = words.to_lowercase();
@@ -122,7 +123,5 @@ mod tests {
             let words = system.without_port();
             assert!(words.contains("CH343") && words.contains("CP210x"));
         }
-        assert!(way_in("/dev/null", &ErrorKind::Permission).is_some());
-        assert!(way_in("/dev/null", &ErrorKind::Echo).is_none());
     }
 }

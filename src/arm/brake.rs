@@ -152,7 +152,9 @@ impl Brake {
     }
 
     fn kind(&self, error: BusError) -> ErrorKind {
-        kind_of(error, &self.motors())
+        kind_of(error, |id| {
+            self.motors().into_iter().find(|motor| motor.id == id)
+        })
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::arm::calibration::{Calibration, MotorCalibration};
 use crate::arm::homing::{centred, full_turn, is_clear_of_wrap};
 use crate::arm::role::Role;
-use crate::arm::sweep::{Sweep, Travel, degrees, encoder_from_position, short_way, usual_travel};
+use crate::arm::sweep::{Sweep, Travel, usual_travel};
+use crate::arm::turn::{degrees, encoder_from_position, short_way};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Counts within which an arm that is held still may tremble (2°), and for how long it is to be still.

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::arm::role::Role;
+use crate::arm::turn::COUNTS_PER_TURN;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Counts of one turn minus one; LeRobot's degrees divide by this, not by 4096.
 const MAX_RESOLUTION: f64 = 4095.0;
-/// Counts in one turn.
-pub const COUNTS_PER_TURN: i32 = 4096;
 /// The largest homing offset that eleven bits hold.
 pub const MAX_HOMING_OFFSET: i32 = 2047;
 /// LeRobot truncates goals toward zero. A position that made the trip through `f32` may miss its own count by less than
@@ -273,26 +272,9 @@ impl MotorCalibration {
     }
 }
 
-/// The homing offset that makes a servo which now reads `position` with `present_offset` in force read 2047, wrapped so
-/// that it always fits into the register. Some servos report more than one turn or less than none, and a position of
-/// 4095 would want ±2048: there the result is one count off, which nobody can see.
-pub fn half_turn_homing_offset(position: i32, present_offset: i32) -> i32 {
-    let encoder = (i64::from(position) + i64::from(present_offset))
-        .rem_euclid(i64::from(COUNTS_PER_TURN)) as i32;
-    wrap_offset(encoder - 2047)
-}
-
-/// Brings an offset into the register's range by whole turns.
-fn wrap_offset(offset: i32) -> i32 {
-    let half = COUNTS_PER_TURN / 2;
-    let wrapped = (offset + half).rem_euclid(COUNTS_PER_TURN) - half;
-    wrapped.clamp(-MAX_HOMING_OFFSET, MAX_HOMING_OFFSET)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arm::register::Register;
 
     /// The file of the reference's documentation: every motor 750 to 3400, the gripper 2010 to 3480.
     fn sample() -> Calibration {
@@ -399,26 +381,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn homing_offsets_always_fit() {
-        for position in [4095, 0, 4161, -60, 2047, i32::MAX, i32::MIN] {
-            for present_offset in [0, -1500, 1500, 2047, -2047] {
-                let offset = half_turn_homing_offset(position, present_offset);
-                assert!(Register::HomingOffset.encode(offset).is_ok());
-                let encoder = (i64::from(position) + i64::from(present_offset)).rem_euclid(4096);
-                let reads = (encoder - i64::from(offset)).rem_euclid(4096);
-                assert!(
-                    (2046..=2048).contains(&reads),
-                    "{position} {present_offset} reads {reads}"
-                );
-            }
-        }
-        assert_eq!(half_turn_homing_offset(4095, 0), -2047);
-        assert_eq!(half_turn_homing_offset(0, 0), -2047);
-        assert_eq!(half_turn_homing_offset(4161, 0), 65 - 2047);
-        assert_eq!(half_turn_homing_offset(2047, -1500), -1500);
     }
 
     #[test]

@@ -169,6 +169,17 @@ const fn pairs() -> [(usize, usize); 27] {
 
 const COUNT: usize = ABOVE_TABLE.len() + PAIRS.len();
 
+/// The ends of all capsules in the base frame, metres.
+type Placed = [[Vec3A; 2]; CAPSULES.len()];
+
+fn placed(pose: JointVec) -> Placed {
+    let kinematics = forward_robot(pose);
+    CAPSULES.each_ref().map(|capsule| {
+        let link = kinematics.link(capsule.link);
+        capsule.ends.map(|end| link.transform_point3a(end.into()))
+    })
+}
+
 /// What stays free between the arm and whatever it may hit, metres, and below which value each must not fall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gaps([f32; COUNT]);
@@ -176,23 +187,33 @@ pub(super) struct Gaps([f32; COUNT]);
 impl Clearance {
     /// Every gap of a pose in robot units.
     pub(super) fn gaps(&self, pose: JointVec) -> Gaps {
-        let kinematics = forward_robot(pose);
-        let placed = CAPSULES.each_ref().map(|capsule| {
-            let link = kinematics.link(capsule.link);
-            capsule.ends.map(|end| link.transform_point3a(end.into()))
-        });
+        let placed = placed(pose);
         let mut gaps = [f32::INFINITY; COUNT];
-        if let Some(table) = self.table {
-            for (gap, index) in gaps.iter_mut().zip(ABOVE_TABLE) {
-                let [one, other] = placed[index];
-                *gap = one.z.min(other.z) - CAPSULES[index].radius - table;
-            }
-        }
-        for (gap, (one, other)) in gaps[ABOVE_TABLE.len()..].iter_mut().zip(PAIRS) {
+        let (above, between) = gaps.split_at_mut(ABOVE_TABLE.len());
+        above.copy_from_slice(&self.table_gaps(&placed));
+        for (gap, (one, other)) in between.iter_mut().zip(PAIRS) {
             let radii = CAPSULES[one].radius + CAPSULES[other].radius;
             *gap = distance(placed[one], placed[other]) - radii;
         }
         Gaps(gaps)
+    }
+
+    /// What is free between the table and each part that can hit it, metres; no end of room where there is no table.
+    fn table_gaps(&self, placed: &Placed) -> [f32; ABOVE_TABLE.len()] {
+        ABOVE_TABLE.map(|index| match self.table {
+            Some(table) => {
+                let [one, other] = placed[index];
+                one.z.min(other.z) - CAPSULES[index].radius - table
+            }
+            None => f32::INFINITY,
+        })
+    }
+
+    /// How high the lowest part of an arm in this pose, robot units, is above the table, metres; infinitely high where there
+    /// is no table.
+    pub fn above_table(&self, pose: JointVec) -> f32 {
+        let gaps = self.table_gaps(&placed(pose));
+        gaps.into_iter().fold(f32::INFINITY, f32::min)
     }
 
     /// Least gaps of a step from a pose with these gaps: the margins, but for what is closer already, which must not come

@@ -1,7 +1,9 @@
 //! What can go wrong with the arm, said so that the person beside it knows which joint and what to do.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use crate::arm::access::System;
 use crate::arm::problem::Problem;
 use crate::arm::register::{OutOfRange, Register};
 use crate::joint::Joint;
@@ -22,7 +24,7 @@ impl fmt::Display for Motor {
 
 /// A failure of the arm on one port. Its text is what happened and what to do now.
 #[derive(Debug, thiserror::Error)]
-#[error("{port}: {kind}. {}", kind.remedy())]
+#[error("{port}: {kind}. {}", self.remedy())]
 pub struct Error {
     /// The port's name.
     pub port: String,
@@ -35,9 +37,56 @@ impl Error {
         format!("{}: {}", self.port, self.kind)
     }
 
-    /// What to do now.
-    pub fn remedy(&self) -> &'static str {
-        self.kind.remedy()
+    /// What to do now, on this system.
+    pub fn remedy(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match &self.kind {
+            ErrorKind::Permission => return System::here().without_permission(&self.port).into(),
+            ErrorKind::NoPort => return System::here().without_named_port().into(),
+            ErrorKind::Busy => {
+                "Close the other program (LeRobot, a serial monitor, another cockpit) and connect again"
+            }
+            ErrorKind::Open(_) => {
+                "Check that it is a serial port and that the adapter is plugged in"
+            }
+            ErrorKind::Disconnected(_) => {
+                "The servos hold their last goal by themselves. Plug the USB cable in, connect again, and switch torque on anew"
+            }
+            ErrorKind::LineTaken => {
+                "The control loop stood still; the line comes back with its next tick. Look at the arm, then resume"
+            }
+            ErrorKind::NoResponse => {
+                "Check the arm's power supply, the cable from the adapter to the first servo, and the adapter's jumpers (B is USB); servos at another baud rate than 1 Mbaud are silent too. Then connect again"
+            }
+            ErrorKind::Silent(_) => {
+                "Check its power and the cable into it (everything behind a loose plug is silent), and whether it is overloaded; then switch torque on again"
+            }
+            ErrorKind::Echo => {
+                "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
+            }
+            ErrorKind::Unfit(_) => {
+                "Put right what is listed, then try again. Torque was not touched"
+            }
+            ErrorKind::Uncalibrated(_) => "Calibrate it: Set-up, Arms",
+            ErrorKind::TorqueOff => "Switch torque on",
+            ErrorKind::Leader => "Choose this arm as the follower if it is to be driven",
+            ErrorKind::TorqueLost(_) => {
+                "Support the arm. Check the power supply, its plugs and the alarms, then switch torque on again"
+            }
+            ErrorKind::Moved { .. } => {
+                "Torque is off again. Check that nothing pulls at the arm, and its calibration, then try again"
+            }
+            ErrorKind::NotTaken { .. } => {
+                "Power the arm off and on and try again; a servo that still refuses is locked or worn out: replace it"
+            }
+            ErrorKind::HoldUnconfirmed(_) => {
+                "Support the arm, check cables and power, then switch torque on again"
+            }
+            ErrorKind::ReleaseUnconfirmed(_) => "Switch the arm's power supply off",
+            ErrorKind::PositionJump { .. } => {
+                "Check the cable and the horn screw of that servo before you go on"
+            }
+            ErrorKind::OutOfRange(_) => "Calibrate the arm again",
+        })
     }
 }
 
@@ -110,61 +159,10 @@ impl ErrorKind {
             _ => false,
         }
     }
-
-    /// What to do now.
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::Busy => {
-                "Close the other program (LeRobot, a serial monitor, another cockpit) and connect again"
-            }
-            Self::Permission => {
-                "On Linux: `sudo usermod -aG dialout $USER`, then log in again. Elsewhere: check the driver of the adapter"
-            }
-            Self::NoPort => {
-                "Plug in the adapter and choose one of the listed ports; on Windows and macOS an adapter that is not listed lacks its driver (WCH CH343)"
-            }
-            Self::Open(_) => "Check that it is a serial port and that the adapter is plugged in",
-            Self::Disconnected(_) => {
-                "The servos hold their last goal by themselves. Plug the USB cable in, connect again, and switch torque on anew"
-            }
-            Self::LineTaken => {
-                "The control loop stood still; the line comes back with its next tick. Look at the arm, then resume"
-            }
-            Self::NoResponse => {
-                "Check the arm's power supply, the cable from the adapter to the first servo, and the adapter's jumpers (B is USB); servos at another baud rate than 1 Mbaud are silent too. Then connect again"
-            }
-            Self::Silent(_) => {
-                "Check its power and the cable into it (everything behind a loose plug is silent), and whether it is overloaded; then switch torque on again"
-            }
-            Self::Echo => {
-                "Use an adapter that switches direction by itself (Waveshare, Seeed), not a bare UART"
-            }
-            Self::Unfit(_) => "Put right what is listed, then try again. Torque was not touched",
-            Self::Uncalibrated(_) => "Calibrate it: Set-up, Arms",
-            Self::TorqueOff => "Switch torque on",
-            Self::Leader => "Choose this arm as the follower if it is to be driven",
-            Self::TorqueLost(_) => {
-                "Support the arm. Check the power supply, its plugs and the alarms, then switch torque on again"
-            }
-            Self::Moved { .. } => {
-                "Torque is off again. Check that nothing pulls at the arm, and its calibration, then try again"
-            }
-            Self::NotTaken { .. } => {
-                "Power the arm off and on and try again; a servo that still refuses is locked or worn out: replace it"
-            }
-            Self::HoldUnconfirmed(_) => {
-                "Support the arm, check cables and power, then switch torque on again"
-            }
-            Self::ReleaseUnconfirmed(_) => "Switch the arm's power supply off",
-            Self::PositionJump { .. } => {
-                "Check the cable and the horn screw of that servo before you go on"
-            }
-            Self::OutOfRange(_) => "Calibrate the arm again",
-        }
-    }
 }
 
-fn list<T: fmt::Display>(items: &[T]) -> String {
+/// Several things in one line.
+pub(super) fn list<T: fmt::Display>(items: &[T]) -> String {
     let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
     texts.join("; ")
 }
@@ -193,7 +191,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{text}");
         }
-        assert!(text.starts_with(&error.what()) && text.ends_with(error.remedy()));
+        assert!(text.starts_with(&error.what()) && text.ends_with(&*error.remedy()));
     }
 
     /// What LeRobot says, what we say instead, and what that must tell of the usual cause and the way out. The messages of

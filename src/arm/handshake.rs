@@ -4,13 +4,11 @@ use crate::arm::alarm::HOT_CELSIUS;
 use crate::arm::bus::{BusError, TRIES};
 use crate::arm::error::{Error, ErrorKind, Motor};
 use crate::arm::problem::Problem;
-use crate::arm::register::{Block, Register};
+use crate::arm::register::{Block, Register, STS3215};
 use crate::arm::servo::{Identity, Servo};
 use crate::arm::supply::Window;
 use crate::arm::{AlarmKind, Arm, Role};
 
-/// `ModelNumber` of an STS3215.
-const MODEL: i32 = 777;
 /// Phase: `GoalVelocity` counts single steps a second, not fifties.
 const PHASE_FINE_SPEED: i32 = 1 << 2;
 /// Phase: positions run on beyond one turn.
@@ -190,7 +188,7 @@ impl Servo {
         let fixed = |register| Block::IDENTITY.value(register, identity);
         let mut problems = Vec::new();
         let model = fixed(Register::ModelNumber);
-        if model != MODEL {
+        if model != STS3215 {
             problems.push(Problem::Model { motor, model });
         }
         if fixed(Register::ResponseStatusLevel) == 0 {

@@ -4,13 +4,17 @@
 //! LeRobot chooses it before, from a pose held by eye, and fails when that pose reads 4095 (an offset of 2048 does not fit
 //! into eleven bits) or when the travel then crosses the start of the count. Neither can happen here.
 
-use crate::arm::calibration::{COUNTS_PER_TURN, MotorCalibration, half_turn_homing_offset};
+use crate::arm::calibration::{MAX_HOMING_OFFSET, MotorCalibration};
+use crate::arm::turn::{COUNTS_PER_TURN, short_way};
+
+/// What a joint reads where its zero is: half a turn.
+const HALF_TURN: i32 = 2047;
 
 /// The entry of a joint whose travel goes from `low` to `high`, encoder counts that may run on beyond a turn, at most
 /// [`MOST_TRAVEL`](crate::arm::sweep::MOST_TRAVEL) apart.
 pub fn centred(id: u8, drive_mode: u8, [low, high]: [i32; 2]) -> MotorCalibration {
     let centre = low + (high - low) / 2;
-    let homing_offset = half_turn_homing_offset(centre, 0);
+    let homing_offset = homing_offset(centre);
     // 2047, or 2046 where the offset that it takes does not fit by one.
     let middle = (centre - homing_offset).rem_euclid(COUNTS_PER_TURN);
     MotorCalibration {
@@ -28,10 +32,16 @@ pub fn full_turn(id: u8, middle: i32) -> MotorCalibration {
     MotorCalibration {
         id,
         drive_mode: 0,
-        homing_offset: half_turn_homing_offset(middle, 0),
+        homing_offset: homing_offset(middle),
         range_min: 0,
         range_max: COUNTS_PER_TURN - 1,
     }
+}
+
+/// The offset with which an encoder that is at `encoder` reads half a turn; a number beyond a turn is as good. Where that
+/// would be ±2048, which the register cannot hold, the result is one count off, which nobody can see.
+pub fn homing_offset(encoder: i32) -> i32 {
+    short_way(HALF_TURN, encoder).clamp(-MAX_HOMING_OFFSET, MAX_HOMING_OFFSET)
 }
 
 /// Whether a travel stays clear of the start of the count when the joint's zero is at `middle`.
@@ -76,6 +86,14 @@ mod tests {
             let entry = centred(4, 0, [middle - 900, middle + 900]);
             assert!(fits(&entry) && entry.range_max - entry.range_min == 1800);
         }
+    }
+
+    #[test]
+    fn an_offset_is_what_the_servo_is_to_subtract() {
+        assert_eq!(homing_offset(4095), -2047);
+        assert_eq!(homing_offset(0), -2047);
+        assert_eq!(homing_offset(65), 65 - 2047);
+        assert_eq!(homing_offset(547), -1500);
     }
 
     #[test]

@@ -103,6 +103,11 @@ impl Limits {
         [self.lower, self.upper]
     }
 
+    /// How close the arm may come to the table and to itself; `None` for one that nobody knows the place of.
+    pub fn clearance(&self) -> Option<Clearance> {
+        self.clearance
+    }
+
     /// Fastest motion of each joint, robot units a second.
     pub fn max_speed(&self) -> JointVec {
         self.max_speed

@@ -42,18 +42,16 @@ mod second_opinion;
 mod servo;
 mod supply;
 pub mod sweep;
+pub mod turn;
 pub mod workbench;
 
 use std::time::Duration;
 
-pub use access::{System, way_in};
+pub use access::System;
 pub use alarm::{Alarm, AlarmKind, HOT_CELSIUS, WARM_CELSIUS};
 pub use arming::TorqueStep;
 pub use brake::Brake;
-pub use calibration::{
-    COUNTS_PER_TURN, Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration,
-    half_turn_homing_offset,
-};
+pub use calibration::{Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration};
 pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
 pub use clearance::Clearance;
 pub use configure::Unset;
@@ -70,7 +68,8 @@ pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
 pub use problem::Problem;
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
-pub use supply::Window;
+pub use supply::VoltageClass;
+pub use turn::COUNTS_PER_TURN;
 
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
@@ -354,14 +353,14 @@ impl Arm {
     /// A failed conversation in words that name the joint. A lost port also ends arming: behind it may be another arm.
     fn bus_error(&mut self, error: BusError) -> Error {
         self.armed &= !matches!(error, BusError::Disconnected(_));
-        let motors = self.servos.each_ref().map(|servo| servo.motor);
-        self.error(kind_of(error, &motors))
+        let mut motors = self.servos.iter().map(|servo| servo.motor);
+        let kind = kind_of(error, |id| motors.find(|motor| motor.id == id));
+        self.error(kind)
     }
 }
 
-/// A failed conversation with one of `motors`.
-fn kind_of(error: BusError, motors: &[Motor]) -> ErrorKind {
-    let motor = |id: u8| motors.iter().copied().find(|motor| motor.id == id);
+/// A failed conversation in words that name the joint, as far as `motor` knows whose id it was.
+fn kind_of(error: BusError, motor: impl FnOnce(u8) -> Option<Motor>) -> ErrorKind {
     match error {
         BusError::Disconnected(detail) => ErrorKind::Disconnected(detail),
         BusError::Taken => ErrorKind::LineTaken,

@@ -4,11 +4,10 @@
 use std::fmt;
 
 use crate::arm::error::Motor;
+use crate::arm::register::STS3215;
 use crate::arm::role::Role;
 use crate::joint::{JOINT_COUNT, Joint};
 
-/// `ModelNumber` of an STS3215.
-pub const STS3215: i32 = 777;
 /// The number that a servo leaves the factory with.
 const FACTORY_ID: u8 = 1;
 

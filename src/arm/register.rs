@@ -62,6 +62,8 @@ pub enum Area {
     Factory,
 }
 
+/// `ModelNumber` of an STS3215.
+pub const STS3215: i32 = 777;
 /// First address that is RAM.
 pub const RAM_START: u8 = 40;
 /// First address of the factory's area.

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use crate::arm::calibration::{COUNTS_PER_TURN, MotorCalibration};
+use crate::arm::calibration::MotorCalibration;
 use crate::arm::configure::Unset;
 use crate::arm::error::Motor;
 use crate::arm::register::{Block, Register};
 use crate::arm::supply::Window;
+use crate::arm::turn::{FASTEST_LIMP, JUMP_SLACK, short_way};
 use crate::joint::Joint;
 
-/// Faster than a hand throws a limp joint (about 1000 °/s), and than a servo drives one (no load, 270 °/s), counts a second.
-const FASTEST_LIMP: f64 = 12_000.0;
+/// Faster than a servo drives a joint (no load, 270 °/s), counts a second.
 const FASTEST_DRIVEN: f64 = 4_500.0;
-/// Counts that two readings may differ by in no time at all.
-const JUMP_SLACK: f64 = 120.0;
 /// So many impossible positions in a row are no longer noise.
 const JUMP_LIMIT: u32 = 3;
 /// Milliamperes of one count of `PresentCurrent`.
@@ -146,7 +144,7 @@ impl Servo {
             FASTEST_LIMP
         };
         let reach = JUMP_SLACK + fastest * now.saturating_sub(before.at).as_secs_f64();
-        if f64::from(turn_distance(before.counts, counts)) <= reach {
+        if f64::from(short_way(before.counts, counts)).abs() <= reach {
             self.seen = Some(here);
             self.jumps = 0;
             return None;
@@ -175,12 +173,6 @@ pub(super) fn telemetry_from(state: &[u8]) -> Telemetry {
         milliamperes: value(Register::PresentCurrent) as f32 * CURRENT_UNIT,
         moving: value(Register::Moving) != 0,
     }
-}
-
-/// Counts between two positions the short way round: a reading that wraps from 4095 to 0 has moved by one.
-fn turn_distance(a: i32, b: i32) -> i32 {
-    let apart = (a - b).rem_euclid(COUNTS_PER_TURN);
-    apart.min(COUNTS_PER_TURN - apart)
 }
 
 #[cfg(test)]

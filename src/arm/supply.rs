@@ -1,9 +1,9 @@
 //! Which supply a servo is made for. The 7.4 V and the 12 V variants look alike, and so do their plugs: a 12 V servo on
 //! 7.4 V is weak and complains, a 7.4 V servo on 12 V burns.
 
-/// Servos whose own upper limit is below this are of the 7.4 V class, volts. They leave the factory with 8.0, those of the
-/// 12 V class with 13 to 14.
-const CLASS_BORDER: f32 = 10.0;
+/// Servos whose own upper limit is below this are of the 7.4 V class, tenths of a volt. They leave the factory with 80, those
+/// of the 12 V class with 130 to 140.
+const CLASS_BORDER: i32 = 100;
 /// What a servo of the 7.4 V class runs on, from a tired 5 V supply to a full battery of two cells that sags a little.
 const LOW_CLASS: Window = Window { min: 4.5, max: 8.0 };
 /// What a servo of the 12 V class runs on.
@@ -11,6 +11,26 @@ const HIGH_CLASS: Window = Window {
     min: 9.5,
     max: 13.0,
 };
+
+/// Which supply a servo is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VoltageClass {
+    /// 5 to 7.4 V: all leaders, some followers.
+    Low,
+    /// 12 V: followers only.
+    High,
+}
+
+impl VoltageClass {
+    /// The class of a servo whose `MaxVoltageLimit` is this, tenths of a volt.
+    pub fn of(max_decivolts: i32) -> Self {
+        if max_decivolts < CLASS_BORDER {
+            Self::Low
+        } else {
+            Self::High
+        }
+    }
+}
 
 /// The voltages that are right, volts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,10 +44,9 @@ impl Window {
     /// limits, and those of its class, which are narrower, because the factory's would let a 12 V servo run on 7.4 V.
     pub fn of(min_decivolts: i32, max_decivolts: i32) -> Self {
         let [min, max] = [min_decivolts, max_decivolts].map(|limit| limit as f32 / 10.0);
-        let class = if max < CLASS_BORDER {
-            LOW_CLASS
-        } else {
-            HIGH_CLASS
+        let class = match VoltageClass::of(max_decivolts) {
+            VoltageClass::Low => LOW_CLASS,
+            VoltageClass::High => HIGH_CLASS,
         };
         Self {
             min: min.max(class.min),

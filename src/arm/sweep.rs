@@ -7,13 +7,9 @@
 
 use std::time::Duration;
 
-use crate::arm::calibration::COUNTS_PER_TURN;
+use crate::arm::turn::{FASTEST_LIMP, JUMP_SLACK, degrees, short_way};
 use crate::joint::Joint;
 
-/// Faster than a hand throws a limp joint (about 1000 °/s), counts a second.
-const FASTEST: f64 = 12_000.0;
-/// Counts that two readings may differ by in no time at all.
-const JUMP_SLACK: f64 = 120.0;
 /// A step beyond this (135°) may have gone either way round, however long it took.
 const AMBIGUOUS: f64 = 1536.0;
 /// So many impossible readings in a row are no noise: count has been lost.
@@ -27,23 +23,6 @@ const UNMOVED: f32 = 5.0;
 /// Shares of the URDF's travel below which a sweep is refused, and below which it is doubted.
 const LEAST_SHARE: f32 = 0.3;
 const FULL_SHARE: f32 = 0.75;
-
-/// Counts to degrees; a plain angle, not LeRobot's 4095ths.
-pub fn degrees(counts: i32) -> f32 {
-    counts as f32 * 360.0 / COUNTS_PER_TURN as f32
-}
-
-/// What the servo's encoder says, 0 to 4095, when its position and the offset it subtracts are known. Some servos report
-/// more than one turn or less than none.
-pub fn encoder_from_position(position: i32, offset: i32) -> i32 {
-    (i64::from(position) + i64::from(offset)).rem_euclid(i64::from(COUNTS_PER_TURN)) as i32
-}
-
-/// Counts from `from` to `to` the short way round, -2048 to 2047.
-pub fn short_way(from: i32, to: i32) -> i32 {
-    let half = COUNTS_PER_TURN / 2;
-    (to - from + half).rem_euclid(COUNTS_PER_TURN) - half
-}
 
 /// One joint's travel so far, in encoder counts that run on beyond a turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +77,7 @@ impl Sweep {
     pub fn measured(&mut self, encoder: i32, at: Duration) {
         let step = short_way(self.now, encoder);
         let spent = at.saturating_sub(self.at).as_secs_f64();
-        let reach = (JUMP_SLACK + FASTEST * spent).min(AMBIGUOUS);
+        let reach = (JUMP_SLACK + FASTEST_LIMP * spent).min(AMBIGUOUS);
         if f64::from(step).abs() > reach {
             self.doubts += 1;
             if self.doubts < INSISTENCE {
@@ -160,6 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::arm::turn::{COUNTS_PER_TURN, encoder_from_position};
 
     const PERIOD: Duration = Duration::from_millis(20);
 

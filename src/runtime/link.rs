@@ -229,6 +229,7 @@ fn state_of(arm: &mut Arm) -> ArmState {
         retries: arm.counters().retries,
         alarms: alarms_of(arm),
         limits: arm.limits().ranges(),
+        clearance: arm.limits().clearance(),
         health: Box::new(health_of(arm)),
     }
 }
@@ -286,7 +287,7 @@ fn health_of(arm: &Arm) -> Health {
 fn failure(error: &arm::Error) -> ArmFailure {
     ArmFailure {
         what: error.what(),
-        remedy: error.remedy().to_owned(),
+        remedy: error.remedy().into_owned(),
         gone: matches!(
             error.kind,
             ErrorKind::Disconnected(_) | ErrorKind::NoResponse

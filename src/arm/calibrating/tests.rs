@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::arm::calibration::COUNTS_PER_TURN;
+use crate::arm::turn::COUNTS_PER_TURN;
 
 const PERIOD: Duration = Duration::from_millis(20);
 const IDS: [u8; JOINT_COUNT] = [1, 2, 3, 4, 5, 6];

@@ -3,18 +3,17 @@
 
 use super::{IDS, Workbench, motor};
 use crate::arm::bus::TRIES;
-use crate::arm::calibration::{COUNTS_PER_TURN, Calibration, MotorCalibration};
+use crate::arm::calibration::{Calibration, MotorCalibration};
 use crate::arm::error::{Error, Motor};
-use crate::arm::numbering::STS3215;
 use crate::arm::problem::Problem;
-use crate::arm::register::{Block, Register};
-use crate::arm::{PHASE_MULTI_TURN, Telemetry, telemetry_from};
+use crate::arm::register::{Block, Register, STS3215};
+use crate::arm::supply::{VoltageClass, Window};
+use crate::arm::turn::COUNTS_PER_TURN;
+use crate::arm::{Telemetry, telemetry_from};
 use crate::joint::{JOINT_COUNT, Joint};
 
 /// A servo that misses all tries of one round, on a busy machine, is asked once more before it is called silent.
 const ROUNDS: u32 = 2;
-/// Above this upper limit a servo is one of the 12 V kind, decivolts.
-const LOW_CLASS: i32 = 100;
 
 /// What one servo says about itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,21 +26,12 @@ pub struct ServoCard {
     pub phase: i32,
     pub mode: i32,
     pub acknowledges: bool,
-    /// The supply that it is made for, decivolts.
+    /// The voltages at which it protects itself, lowest and highest, decivolts.
     pub decivolts: [i32; 2],
     pub torque: bool,
     /// Counts, after its homing.
     pub position: i32,
     pub telemetry: Telemetry,
-}
-
-/// Which supply a servo is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VoltageClass {
-    /// 5 to 7.4 V: all leaders, some followers.
-    Low,
-    /// 12 V: followers only.
-    High,
 }
 
 /// Everybody who answered on a line.
@@ -248,22 +238,13 @@ impl ServoCard {
         entry.homing_offset == 0 && (open || entry.range_min == entry.range_max)
     }
 
-    /// Counts on beyond a turn, which no calibration survives.
-    pub fn is_multi_turn(&self) -> bool {
-        self.phase & PHASE_MULTI_TURN != 0
-    }
-
     /// The supply that it is made for.
     pub fn voltage_class(&self) -> VoltageClass {
-        if self.decivolts[1] > LOW_CLASS {
-            VoltageClass::High
-        } else {
-            VoltageClass::Low
-        }
+        VoltageClass::of(self.decivolts[1])
     }
 
     fn supply_problem(&self) -> Option<Problem> {
-        let [min, max] = self.decivolts.map(|limit| limit as f32 / 10.0);
+        let Window { min, max } = Window::of(self.decivolts[0], self.decivolts[1]);
         let volts = self.telemetry.volts;
         (volts < min || volts > max).then_some(Problem::Voltage {
             motor: self.motor,

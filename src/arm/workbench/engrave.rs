@@ -7,7 +7,7 @@ use super::{Workbench, motor};
 use crate::arm::PHASE_MULTI_TURN;
 use crate::arm::bus::BusError;
 use crate::arm::calibration::Calibration;
-use crate::arm::error::{Error, Motor};
+use crate::arm::error::{Error, Motor, list};
 use crate::arm::problem::Problem;
 use crate::arm::register::Register;
 use crate::arm::workbench::census::ServoCard;
@@ -57,11 +57,6 @@ impl fmt::Display for EngraveError {
 }
 
 impl std::error::Error for EngraveError {}
-
-fn list<T: fmt::Display>(items: &[T]) -> String {
-    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
-    texts.join("; ")
-}
 
 /// One register of one servo: what it holds and what it is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

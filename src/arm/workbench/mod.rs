@@ -7,14 +7,14 @@ mod renumber;
 
 use std::time::Duration;
 
-pub use census::{Census, ServoCard, VoltageClass};
+pub use census::{Census, ServoCard};
 pub use engrave::EngraveError;
 
 use crate::arm::bus::{Bus, BusError};
 use crate::arm::error::{Error, ErrorKind, Motor};
 use crate::arm::numbering::id_of;
 use crate::arm::register::{Block, Register};
-use crate::arm::{Port, Telemetry, telemetry_from};
+use crate::arm::{Port, Telemetry, kind_of, telemetry_from};
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint};
 
@@ -166,23 +166,7 @@ impl Workbench {
 
     /// A failed conversation in words that name the joint.
     fn error(&self, error: BusError) -> Error {
-        self.fault(match error {
-            BusError::Disconnected(detail) => ErrorKind::Disconnected(detail),
-            BusError::Taken => ErrorKind::LineTaken,
-            BusError::NoReply { id, .. } => ErrorKind::Silent(vec![motor(id)]),
-            BusError::NotTaken {
-                id,
-                register,
-                wrote,
-                read,
-            } => ErrorKind::NotTaken {
-                motor: motor(id),
-                register,
-                wrote,
-                read,
-            },
-            BusError::OutOfRange(error) => ErrorKind::OutOfRange(error),
-        })
+        self.fault(kind_of(error, |id| Some(motor(id))))
     }
 }
 

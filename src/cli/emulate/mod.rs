@@ -2,7 +2,6 @@
 //! can be tried without one.
 
 mod args;
-mod calibrations;
 
 use std::io::{BufRead as _, Write};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::arm::Role;
+use crate::arm::{Calibrations, Role};
 use crate::cli::output::{Outcome, wrong_argument};
 use crate::clock::Clock;
 use crate::joint::Joint;
@@ -49,7 +48,10 @@ pub fn run(
     if let Some(folder) = &args.calibration {
         for emulated in &arms {
             let calibration = emulated.arm.calibration();
-            calibrations::write(folder, emulated.role, &args.id, &calibration)?;
+            let place = Calibrations::below(folder);
+            place
+                .stage(emulated.role, &args.id, &calibration)?
+                .commit()?;
         }
     }
     for Emulated { role, pty, .. } in &arms {

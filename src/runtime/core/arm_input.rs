@@ -1,5 +1,6 @@
 //! What the arm told at the start of a tick, as plain data: the core never speaks to it.
 
+use crate::arm::Clearance;
 use crate::joint::JointVec;
 use crate::runtime::Health;
 
@@ -31,6 +32,8 @@ pub struct ArmState {
     pub alarms: Vec<ArmAlarm>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
+    /// How close it may come to the table and to itself; `None` for an arm that nobody knows the place of.
+    pub clearance: Option<Clearance>,
     /// How the servos are.
     pub health: Box<Health>,
 }

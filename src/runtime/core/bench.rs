@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::ActionChunk;
-use crate::arm::Role;
+use crate::arm::{Clearance, Role};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
@@ -13,6 +13,7 @@ use crate::runtime::core::{
 };
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
+use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::Order;
 use crate::runtime::{
     ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
@@ -51,6 +52,9 @@ pub struct Bench {
     pub stuck: Option<Joint>,
     /// What the arm says of its limits.
     pub limits: [JointVec; 2],
+    pub clearance: Option<Clearance>,
+    /// The watchdog has frozen the arm since the tick before; told once.
+    pub tripped: Option<Trip>,
     /// The arm sends this whatever it is told.
     pub kept_at: Option<JointVec>,
     pub leader: Option<LeaderView>,
@@ -114,6 +118,8 @@ impl Bench {
             torque: false,
             stuck: None,
             limits: [JointVec([-1e6; 6]), JointVec([1e6; 6])],
+            clearance: Some(Clearance::default()),
+            tripped: None,
             kept_at: None,
             leader: None,
             torque_ticks: 0,
@@ -139,6 +145,7 @@ impl Bench {
         let inputs = Inputs {
             now: self.now,
             estop_presses: self.presses,
+            tripped: self.tripped.take(),
             commands,
             arm: self.arm_input(),
             leader: self.leader.clone(),
@@ -230,6 +237,7 @@ impl Bench {
             retries: 0,
             alarms: self.alarms.clone(),
             limits: self.limits,
+            clearance: self.clearance,
             health: Box::new(self.health.clone()),
         })
     }

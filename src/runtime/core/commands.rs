@@ -7,7 +7,6 @@ use crate::runtime::binding::bind;
 use crate::runtime::core::{BUTTON, CLOSING_LIMIT, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
-use crate::runtime::watchdog::{self, Trip};
 use crate::runtime::{Command, Connection, FaultKind, Knob, Mode, Stopped, WHOLE_CHUNK};
 
 /// Chunk size assumed for the range of the knobs while no policy is loaded.
@@ -85,6 +84,7 @@ impl Control {
     pub(super) fn set_mode(&mut self, mode: Mode) {
         if mode == Mode::Hold {
             self.parking = None;
+            self.stall.hold();
         }
         if self.stopped.is_some() || mode == self.mode {
             return;
@@ -142,6 +142,7 @@ impl Control {
         self.enter(Mode::Hold);
         self.arm.wants = Wanted::Nothing;
         self.arm.change = None;
+        self.stall.goes_on_in = None;
         self.stop_tick = self.tick;
         if let Some(stopped) = &mut self.stopped {
             stopped.acknowledged = false;
@@ -155,18 +156,6 @@ impl Control {
         }
     }
 
-    /// The loop stood still, and the arm was frozen behind its back: what it had in mind is dropped.
-    pub(super) fn stalled(&mut self, trip: &Trip) {
-        self.stop(watchdog::NAME);
-        let words = watchdog::stall_words();
-        log::error!(
-            "the control loop runs again after {:?}",
-            self.now.saturating_sub(trip.at)
-        );
-        self.faults
-            .raise(self.now, FaultKind::LoopStalled, "", words);
-    }
-
     /// Whether the program may end: the arm was read back to stand still, is not there, or does not confirm it for too
     /// long.
     pub(super) fn has_closed(&self) -> bool {
@@ -178,7 +167,7 @@ impl Control {
 
     /// Releases the latch. A stop is released only after the arm confirmed it (or is not there), and never in the tick
     /// that made it: a release that was already on its way must not undo a stop that came after it.
-    fn resume(&mut self) {
+    pub(super) fn resume(&mut self) {
         let reached = matches!(self.arm.connection, Connection::Connected { .. });
         let released = self
             .stopped

@@ -61,9 +61,11 @@ impl HealthWatch {
         hot.or_else(|| (self.sag.is_some() && self.sag_stopped).then(sag))
     }
 
-    /// Torque has come on anew, which clears overloads in the servos.
+    /// Torque has come on anew, which clears overloads in the servos: nothing is left to be cleared, and no gripper goes limp
+    /// for what was asked before.
     pub fn armed(&mut self) {
         self.latched = Default::default();
+        self.clears.clear();
     }
 
     /// There is no arm any more.
@@ -125,7 +127,7 @@ impl Control {
         let index = joint.index();
         self.health.latched[index] = None;
         self.health.clearing[index] = self.now + CLEARING;
-        if self.arm.armed {
+        if self.arm.armed && !self.health.clears.contains(&joint) {
             self.health.clears.push(joint);
         }
         self.faults
@@ -301,6 +303,28 @@ mod tests {
         complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
         bench.tick(vec![]);
         assert_eq!(bench.fault(FaultKind::Overload).map(|it| it.count), Some(2));
+    }
+
+    #[test]
+    fn what_was_to_be_cleared_is_forgotten_with_the_torque() {
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
+        bench.tick(vec![]);
+        let gripper = Command::ClearAlarm(Joint::Gripper);
+        bench.tick(vec![gripper.clone(), Command::ReleaseTorque]);
+        bench.until(1.0, |bench| !bench.torque);
+        bench.health.joints[5].alarms.clear();
+        bench.tick(vec![Command::EnableTorque]);
+        for _ in 0..10 {
+            bench.tick(vec![]);
+            assert_ne!(bench.order, ArmOrder::ClearAlarm(Joint::Gripper));
+        }
+        assert!(bench.torque);
+        // Asked for twice at once, it is done once.
+        bench.tick(vec![gripper.clone(), gripper]);
+        assert_eq!(bench.order, ArmOrder::ClearAlarm(Joint::Gripper));
+        bench.tick(vec![]);
+        assert!(matches!(bench.order, ArmOrder::Send(_)));
     }
 
     #[test]

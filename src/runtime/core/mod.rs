@@ -15,6 +15,7 @@ mod park;
 mod plan;
 mod publish;
 mod sense;
+mod stall;
 mod teleop;
 mod tip;
 
@@ -35,7 +36,7 @@ use std::time::Duration;
 pub use self::arm_input::{ArmAlarm, ArmFailure, ArmInput, ArmState};
 use self::health::HealthWatch;
 use crate::action::Action;
-use crate::arm::Role;
+use crate::arm::{Clearance, Role};
 use crate::clock::Tick;
 use crate::joint::{Joint, JointVec};
 use crate::policy::LoadRequest;
@@ -43,6 +44,7 @@ use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
 use crate::runtime::core::jog::Jog;
 use crate::runtime::core::park::Parking;
+use crate::runtime::core::stall::Stall;
 use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
 use crate::runtime::history::History;
@@ -190,6 +192,7 @@ struct ArmWatch {
     measured: JointVec,
     commanded: JointVec,
     limits: [JointVec; 2],
+    clearance: Option<Clearance>,
     retries: u64,
     max_step: f32,
     /// Ticks in a row that failed, and why this one did.
@@ -247,6 +250,7 @@ pub struct Control {
     teleop: Teleop,
     approach: Approach,
     parking: Option<Parking>,
+    stall: Stall,
     arm: ArmWatch,
     health: HealthWatch,
     queue: ActionQueue,
@@ -375,6 +379,7 @@ impl Control {
         if let Some(trip) = inputs.tripped {
             self.stalled(&trip);
         }
+        self.go_on_after_stall();
         self.sense(inputs.arm);
         self.watch_lead();
         for report in inputs.policy {

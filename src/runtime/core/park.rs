@@ -4,13 +4,11 @@
 use std::f32::consts::FRAC_PI_8;
 use std::time::Duration;
 
-use glam::{Vec3, vec3};
+use glam::Vec3;
 
 use crate::arm::Clearance;
 use crate::joint::{Joint, JointVec};
-use crate::kinematics::{
-    Link, ToolTarget, forward_robot, inverse, radians_from_robot, robot_from_radians,
-};
+use crate::kinematics::{ToolTarget, inverse, radians_from_robot, robot_from_radians};
 use crate::runtime::core::approach::Ramp;
 use crate::runtime::core::{Control, Wanted};
 use crate::runtime::fault_book::words;
@@ -26,25 +24,11 @@ const LOW: f32 = 0.08;
 const LIFTS: [f32; 3] = [0.08, 0.05, 0.03];
 const GIVES: [f32; 4] = [0.0, -0.5, -1.0, -1.5];
 /// The way keeps this far from the table, metres, or as far as the arm was at its beginning.
-const CLEARANCE: f32 = 0.015;
+const ROOM: f32 = 0.015;
 /// Poses looked at on each leg of the way.
 const LOOKS: u16 = 24;
 /// No leg takes less time, seconds.
 const LEAST_S: f32 = 0.5;
-
-/// What sticks out of the arm, in the frames of its links, metres: finger tips, palm, wrist and elbow motors.
-const POINTS: [(Link, Vec3); 10] = [
-    (Link::Gripper, vec3(-0.0175, 0.009, -0.104)),
-    (Link::Gripper, vec3(-0.0175, -0.009, -0.104)),
-    (Link::MovingJaw, vec3(-0.012, -0.080, 0.010)),
-    (Link::MovingJaw, vec3(-0.012, -0.080, 0.028)),
-    (Link::Gripper, vec3(0.030, 0.024, -0.017)),
-    (Link::Gripper, vec3(-0.035, 0.024, -0.017)),
-    (Link::Gripper, vec3(0.030, -0.026, -0.017)),
-    (Link::Gripper, vec3(-0.035, -0.026, -0.017)),
-    (Link::Wrist, vec3(0.0, -0.043, 0.054)),
-    (Link::LowerArm, vec3(-0.145, 0.005, 0.018)),
-];
 
 /// How long an arm is waited for that does not come along.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -148,10 +132,10 @@ impl Control {
             };
             return;
         }
-        let Some(way) = way(from, rest, self.arm.limits) else {
+        let Some(way) = way(from, rest, self.arm.limits, self.arm.clearance) else {
             let told = words(
-                "the arm cannot be parked from here: every way that was tried comes too close to the table",
-                "Raise the gripper with JOG, then park again.",
+                "the arm cannot be parked from here: every way that was tried comes too close to the table or to the arm itself",
+                "Raise the gripper with JOG, then park again. Nothing was moved.",
             );
             self.faults.flash(self.now, FaultKind::Arming, "park", told);
             return;
@@ -210,19 +194,19 @@ fn is_parked(pose: JointVec, limits: [JointVec; 2]) -> bool {
     at_rest(pose, limits).max_abs_diff(pose) <= AT_REST
 }
 
-/// The height of the lowest part of the arm above the table, metres.
-fn height(pose: JointVec) -> f32 {
-    let links = forward_robot(pose);
-    let heights = POINTS
-        .iter()
-        .map(|(link, point)| links.link(*link).transform_point3(*point).z);
-    heights.fold(f32::INFINITY, f32::min)
-}
-
-/// A way to `rest` that keeps clear of the table, if one is found among a few.
-fn way(from: JointVec, rest: JointVec, limits: [JointVec; 2]) -> Option<Vec<JointVec>> {
-    let start = height(from);
+/// A way to `rest` that keeps clear of the table and of the arm itself, if one is found among a few; straight there for an
+/// arm that nobody knows the place of.
+fn way(
+    from: JointVec,
+    rest: JointVec,
+    limits: [JointVec; 2],
+    clearance: Option<Clearance>,
+) -> Option<Vec<JointVec>> {
     let direct = vec![rest];
+    let Some(clearance) = clearance else {
+        return Some(direct);
+    };
+    let start = clearance.above_table(from);
     let mut ways = Vec::new();
     if start < LOW {
         let lifted = lifts(from, limits);
@@ -240,15 +224,16 @@ fn way(from: JointVec, rest: JointVec, limits: [JointVec; 2]) -> Option<Vec<Join
             ways.push(vec![aside, rest]);
         }
     }
-    let clear = start.min(CLEARANCE) - 1e-3;
-    let is_clear = |way: &Vec<JointVec>| lowest(from, way) >= clear && keeps_clear(from, way);
+    let clear = start.min(ROOM) - 1e-3;
+    let is_clear = |way: &Vec<JointVec>| {
+        lowest(&clearance, from, way) >= clear && keeps_clear(&clearance, from, way)
+    };
     ways.into_iter().find(is_clear)
 }
 
 /// No leg would be cut off by the driver, which keeps the arm away from the table and from itself.
-fn keeps_clear(from: JointVec, way: &[JointVec]) -> bool {
+fn keeps_clear(clearance: &Clearance, from: JointVec, way: &[JointVec]) -> bool {
     let starts = std::iter::once(&from).chain(way);
-    let clearance = Clearance::default();
     starts
         .zip(way)
         .all(|(from, to)| clearance.is_clear(*from, *to))
@@ -279,14 +264,14 @@ fn lifts(from: JointVec, [lower, upper]: [JointVec; 2]) -> Vec<JointVec> {
     found
 }
 
-/// The lowest that any part of the arm gets on the way, metres.
-fn lowest(from: JointVec, way: &[JointVec]) -> f32 {
+/// The lowest above the table that any part of the arm gets on the way, metres.
+fn lowest(clearance: &Clearance, from: JointVec, way: &[JointVec]) -> f32 {
     let starts = std::iter::once(&from).chain(way);
     let legs = starts.zip(way);
     let heights = legs.flat_map(|(from, to)| {
         (0..=LOOKS).map(|look| {
             let share = f32::from(look) / f32::from(LOOKS);
-            height(from.zip(*to, |a, b| a + (b - a) * share))
+            clearance.above_table(from.zip(*to, |a, b| a + (b - a) * share))
         })
     });
     heights.fold(f32::INFINITY, f32::min)
@@ -294,6 +279,8 @@ fn lowest(from: JointVec, way: &[JointVec]) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use glam::vec3;
+
     use super::*;
     use crate::arm::{Calibration, Limits};
     use crate::runtime::core::ArmOrder;
@@ -302,6 +289,10 @@ mod tests {
 
     fn limits() -> [JointVec; 2] {
         Limits::new(&Calibration::simulated()).ranges()
+    }
+
+    fn height(pose: JointVec) -> f32 {
+        Clearance::default().above_table(pose)
     }
 
     /// An armed arm in this pose.
@@ -340,7 +331,7 @@ mod tests {
                 step.0[..5].iter().all(|step| step.abs() <= 30.1 / 30.0),
                 "{step:?}"
             );
-            assert!(height(bench.pose) > start.min(CLEARANCE) - 2e-3);
+            assert!(height(bench.pose) > start.min(ROOM) - 2e-3);
             let off = tip(bench.pose) - tip(start_pose);
             lifted |= off.z > 0.045;
             assert!(
@@ -413,6 +404,26 @@ mod tests {
     }
 
     #[test]
+    fn the_table_is_where_the_operator_said() {
+        let parked_at = |table| {
+            let mut bench = armed(JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]));
+            bench.clearance = Some(Clearance {
+                table,
+                ..Clearance::default()
+            });
+            bench.tick(vec![]);
+            bench.tick(vec![Command::ParkAndRelease]);
+            let refused = bench.fault(FaultKind::Arming).is_some();
+            bench.run(15.0);
+            (bench.seen.parking, bench.torque, refused)
+        };
+        assert_eq!(parked_at(Some(-0.3)), (None, false, false));
+        assert_eq!(parked_at(None), (None, false, false));
+        // The rest pose would lie below it: said at once, not found out by pushing against it.
+        assert_eq!(parked_at(Some(0.06)), (None, true, true));
+    }
+
+    #[test]
     fn an_arm_that_is_limp_or_stopped_is_not_parked() {
         let mut bench = armed(down());
         bench.presses = 1;
@@ -443,10 +454,11 @@ mod tests {
             }
             all += 1;
             let rest = at_rest(from, limits());
-            if let Some(way) = way(from, rest, limits()) {
+            let table = Clearance::default();
+            if let Some(way) = way(from, rest, limits(), Some(table)) {
                 parked += 1;
-                assert!(lowest(from, &way) >= start.min(CLEARANCE) - 1e-3);
-                assert!(keeps_clear(from, &way));
+                assert!(lowest(&table, from, &way) >= start.min(ROOM) - 1e-3);
+                assert!(keeps_clear(&table, from, &way));
                 assert_eq!(way.last(), Some(&rest));
             }
         }

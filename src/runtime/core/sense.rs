@@ -53,10 +53,13 @@ impl Control {
         self.arm.connection = Connection::Connected { torque };
         self.arm.held_joints = state.held_joints;
         self.arm.limits = state.limits;
+        self.arm.clearance = state.clearance;
         if state.retries > self.arm.retries {
             let repeated = state.retries;
-            let what =
-                format!("{repeated} packets on the bus were lost so far and asked for again");
+            let what = match repeated {
+                1 => "one packet on the bus was lost so far and asked for again".to_owned(),
+                _ => format!("{repeated} packets on the bus were lost so far and asked for again"),
+            };
             let remedy =
                 "The run goes on. If the number keeps rising, check the cable and the hub.";
             let kind = FaultKind::BusRetry;
@@ -226,7 +229,7 @@ impl Control {
                 missing.then(|| {
                     words(
                         format!("no camera feeds {view}; the policy goes without this view"),
-                        "Bind a camera to it, or add one.",
+                        "Choose the camera that stands there under Set-up, Cameras; a new one is named at the start: --camera NAME=SOURCE.",
                     )
                 })
             });

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::arm::sweep::{Sweep, degrees, encoder_from_position};
+use crate::arm::sweep::Sweep;
+use crate::arm::turn::{degrees, encoder_from_position};
 use crate::arm::workbench::Workbench;
 use crate::arm::{KnownArm, Role};
 use crate::joint::JOINT_COUNT;

@@ -1,7 +1,7 @@
 //! Who is on a port, in words: asked once, and the port closed again.
 
-use crate::arm::workbench::{Census, VoltageClass, Workbench};
-use crate::arm::{self, KnownArm, Role, way_in};
+use crate::arm::workbench::{Census, Workbench};
+use crate::arm::{self, KnownArm, Role, VoltageClass};
 use crate::runtime::workshop::view::{ArmCard, CalibrationState, Line, Trouble};
 
 /// Opens nothing itself: asks the workbench and reads the answer against the arms that are known here.
@@ -13,11 +13,11 @@ pub fn line_of(bench: Result<Workbench, arm::Error>, known: &[KnownArm]) -> Line
     }
 }
 
-/// An error with the way out that fits this system.
+/// An error as the operator is told.
 pub fn trouble_of(error: &arm::Error) -> Trouble {
     Trouble {
         what: error.what(),
-        remedy: way_in(&error.port, &error.kind).unwrap_or_else(|| error.remedy().to_owned()),
+        remedy: error.remedy().into_owned(),
     }
 }
 

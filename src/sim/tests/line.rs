@@ -10,8 +10,10 @@ use rustypot::servo::feetech::sts3215::DEFINITION;
 
 use super::{IDS, armed, bus, enable, next, rig, tick};
 use crate::arm::bus::{Bus, BusError, TRIES};
+use crate::arm::homing::homing_offset;
 use crate::arm::register::{Block, Register};
-use crate::arm::{ErrorKind, half_turn_homing_offset, unrecorded};
+use crate::arm::turn::encoder_from_position;
+use crate::arm::{ErrorKind, unrecorded};
 use crate::sim::{Distortion, Fault};
 
 /// One clean sync read of all positions with this distortion on the way.
@@ -276,7 +278,7 @@ fn c04_a_homing_offset_can_be_written_wherever_the_joint_stands() {
             rig.inject(fault.parse().unwrap());
             let position = bus.read(5, Register::PresentPosition).unwrap();
             let present = bus.read(5, Register::HomingOffset).unwrap();
-            let offset = half_turn_homing_offset(position, present);
+            let offset = homing_offset(encoder_from_position(position, present));
             bus.write(5, Register::HomingOffset, offset).unwrap();
             rig.clock().advance(Duration::from_millis(2));
             let reads = bus.read(5, Register::PresentPosition).unwrap();

@@ -338,6 +338,18 @@ fn a_census_says_who_is_there_and_what_is_wrong() {
     assert_eq!(census.engraved(), Some(Calibration::simulated()));
     assert!(census.role_hint().unwrap().contains("follower"));
     assert_eq!(rig.writes(), [], "looking changes nothing");
+    // What the driver refuses to energise, the workshop names beforehand.
+    rig.inject(Fault::Supply(8.5));
+    rig.clock().advance(PERIOD);
+    let problems = bench.census().unwrap().problems();
+    assert_eq!(problems.len(), JOINT_COUNT, "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .all(|it| matches!(it, Problem::Voltage { min, .. } if *min == 9.5))
+    );
+    rig.heal();
+    rig.clock().advance(PERIOD);
     rig.inject(Fault::Readdress(3, 2));
     rig.inject("poke:6:0=9".parse().unwrap());
     let census = bench.census().unwrap();

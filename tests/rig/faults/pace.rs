@@ -109,6 +109,40 @@ fn pushes(arm: &SimArm) -> i32 {
 }
 
 #[test]
+fn fault_27_after_a_moment_the_loop_goes_on_slowly_from_where_the_arm_was_frozen() {
+    let mut flight = Flight::moving();
+    let stalled = flight.now();
+    flight.runtime.stall(Duration::from_millis(600));
+    let frozen = flight.writes_since(stalled);
+    assert!(frozen.iter().all(|write| write.address == GOAL));
+    flight.tick();
+    flight.assert_stopped();
+    let told = flight.fault(FaultKind::LoopStalled).unwrap();
+    assert!(told.what.contains("goes on"), "{}", told.what);
+    let back = flight.now();
+    let seen = flight.until("driven again", |seen| seen.mode == Mode::Policy);
+    assert!(seen.stopped.is_none());
+    flight.ticks(60);
+    assert_steps(&flight, back, 30.0);
+    // A second time so soon is too much.
+    flight.runtime.stall(Duration::from_millis(600));
+    flight.tick();
+    flight.assert_stopped();
+    flight.assert_still(60);
+    assert!(flight.snapshot.stopped.is_some());
+}
+
+#[test]
+fn fault_27_a_stop_during_the_moment_stays() {
+    let mut flight = Flight::moving();
+    flight.runtime.stall(Duration::from_millis(600));
+    flight.tell(Command::Stop);
+    flight.ticks(60);
+    flight.assert_stopped();
+    flight.assert_still(30);
+}
+
+#[test]
 fn fault_27_a_loop_that_slows_down_is_not_stalled() {
     let mut flight = Flight::moving();
     for mode in [Mode::Jog, Mode::Policy, Mode::Jog] {
@@ -192,7 +226,7 @@ fn assert_nothing_stale(stand: &Stand, writes: usize) {
 #[test]
 fn fault_27_a_loop_blocked_inside_a_read_is_stopped_too() {
     let stand = pushing(|_| {});
-    stand.arm.inject(Fault::Stall(Duration::from_secs(1)));
+    stand.arm.inject(Fault::Stall(Duration::from_secs(2)));
     until_frozen(&stand);
     assert_nothing_stale(&stand, stand.arm.writes().len());
 }
@@ -207,6 +241,11 @@ fn fault_27_a_goal_that_the_loop_still_has_in_hand_is_refused() {
     stand.tell(Command::ResetScene);
     until_frozen(&stand);
     let writes = stand.arm.writes().len();
+    // Longer than the moment after which a loop goes on by itself.
+    let frozen = stand.clock.now();
+    stand
+        .clock
+        .sleep_until(frozen + Duration::from_millis(1200));
     wake.send(()).unwrap();
     assert_nothing_stale(&stand, writes);
 }
