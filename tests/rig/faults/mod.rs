@@ -2,6 +2,7 @@
 //! What must not happen is asked of the servos' own log. Rows 1, 4 to 10 are the wire, the others the things behind it.
 
 mod ending;
+mod leader;
 mod meeting;
 mod pace;
 mod servo;
