@@ -59,10 +59,7 @@ pub use cut::{Cut, CutCounts, Cuts};
 pub use error::{Error, ErrorKind, Motor};
 pub use grip::Grip;
 pub use hold::Held;
-pub use limits::{
-    DEFAULT_ACCELERATION_DEGREES, DEFAULT_ACCELERATION_GRIPPER, DEFAULT_SPEED_DEGREES,
-    DEFAULT_SPEED_GRIPPER, Limits,
-};
+pub use limits::Limits;
 pub use motion::Motion;
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
 pub use problem::Problem;
@@ -77,6 +74,7 @@ use arming::Change;
 use bus::{Bus, BusError};
 use grip::Reflex;
 use handshake::PHASE_MULTI_TURN;
+use limits::{default_acceleration, default_speed};
 use servo::{Servo, telemetry_from};
 
 /// An opened serial port, real or in memory.
@@ -121,16 +119,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let mut max_speed = JointVec([DEFAULT_SPEED_DEGREES; JOINT_COUNT]);
-        max_speed[Joint::Gripper] = DEFAULT_SPEED_GRIPPER;
-        let mut max_acceleration = JointVec([DEFAULT_ACCELERATION_DEGREES; JOINT_COUNT]);
-        max_acceleration[Joint::Gripper] = DEFAULT_ACCELERATION_GRIPPER;
         Self {
             role: Role::Follower,
             clock: Clock::real(),
             reply_timeout: bus::REPLY_TIMEOUT,
-            max_speed,
-            max_acceleration,
+            max_speed: default_speed(),
+            max_acceleration: default_acceleration(),
             bounds: Bounds::default(),
             // The gripper holds things for long and is the joint that burns.
             torque_limit: [600, 600, 600, 600, 600, 500],
