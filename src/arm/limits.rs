@@ -1,10 +1,17 @@
 //! How far and how fast each joint may go: the last thing between any action, from anyone, and a motor.
 
+mod clearance;
+mod cut;
+mod detour;
+mod motion;
+
+pub use self::clearance::Clearance;
+pub use self::cut::{Cut, CutCounts, Cuts};
+pub use self::motion::Motion;
+
 use crate::arm::calibration::Calibration;
-use crate::arm::clearance::Clearance;
-use crate::arm::cut::{Cut, Cuts};
-use crate::arm::detour::Detour;
-use crate::arm::motion::{Motion, Pace};
+use crate::arm::limits::detour::Detour;
+use crate::arm::limits::motion::Pace;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Joint limits of the SO-101's URDF (`so101_new_calib.urdf`), degrees; the gripper's travel is 0 to 100 %.
