@@ -6,8 +6,8 @@ use anyhow::bail;
 
 use super::keyboard::Said;
 use super::{Talk, begin, leave, words};
-use crate::arm::calibrating::{JointBar, Stage};
-use crate::arm::sweep::Travel;
+use crate::arm::workbench::calibrating::{JointBar, Stage};
+use crate::arm::workbench::sweep::Travel;
 use crate::arm::{Role, check_id};
 use crate::cli::args::CalibrateArgs;
 use crate::cli::output::Outcome;
