@@ -292,18 +292,16 @@ fn instruction(stage: Stage, role: Role) -> &'static str {
 fn bars(bars: &[JointBar]) -> String {
     let bar = |bar: &JointBar| {
         let name = short(bar.joint);
-        match bar.now {
-            None => format!("{name} silent"),
-            Some(_) => {
-                let mark = match bar.verdict {
-                    _ if !bar.is_swept => "",
-                    Travel::Full => "*",
-                    Travel::Jumped | Travel::TooLong => "!",
-                    _ => "",
-                };
-                format!("{name} {:.0}°{mark}", bar.travel)
-            }
+        if bar.now.is_none() {
+            return format!("{name} silent");
         }
+        let mark = match bar.verdict {
+            _ if !bar.is_swept => "",
+            Travel::Full => "*",
+            Travel::Jumped | Travel::TooLong => "!",
+            _ => "",
+        };
+        format!("{name} {:.0}°{mark}", bar.travel)
     };
     let texts: Vec<String> = bars.iter().map(bar).collect();
     texts.join("  ")
