@@ -54,10 +54,10 @@ pub fn interrupted() -> bool {
 fn hear() {
     let is_first = !INTERRUPTED.swap(true, Ordering::SeqCst);
     if is_first {
-        log::info!("ending: the arm is being stopped");
+        log::info!("ending: whatever is driven is being stopped");
         match stop() {
             Halted::Holding => log::info!("the arm holds. Once more to quit at once"),
-            Halted::NoArm => log::info!("no arm is connected. Once more to quit at once"),
+            Halted::NoArm => log::info!("no arm is driven. Once more to quit at once"),
             Halted::Unconfirmed => log::error!("{UNCONFIRMED}"),
         }
     } else {

@@ -1,7 +1,9 @@
 //! Conversations with the servos: one request, the answers that arrive before a deadline, and a few retries for what is
 //! missing. Loss and noise are normal on this wire when several joints move; they cost a count, not the run.
 
+mod line;
 mod replies;
+mod reply_time;
 mod roll;
 mod tally;
 
@@ -11,13 +13,13 @@ use std::time::Duration;
 
 use serialport::ClearBuffer;
 
+use self::line::{Conversation, Line, Voice};
 use self::replies::Replies;
+use self::reply_time::{ReplyTime, SLOWEST};
 pub use self::tally::{BusCounters, Tally};
 use crate::arm::Port;
-use crate::arm::line::{Conversation, Line, Voice};
 use crate::arm::packet::{self, BROADCAST, Direction, Instruction, Packet, Parser};
 use crate::arm::register::{Block, OutOfRange, Register};
-use crate::arm::reply_time::{ReplyTime, SLOWEST};
 use crate::clock::Clock;
 
 pub use roll::{BAUD_RATES, ROLL_TIME, Roll};

@@ -1,10 +1,17 @@
 //! How far and how fast each joint may go: the last thing between any action, from anyone, and a motor.
 
+mod clearance;
+mod cut;
+mod detour;
+mod motion;
+
+pub use self::clearance::Clearance;
+pub use self::cut::{Cut, CutCounts, Cuts};
+pub use self::motion::Motion;
+
 use crate::arm::calibration::Calibration;
-use crate::arm::clearance::Clearance;
-use crate::arm::cut::{Cut, Cuts};
-use crate::arm::detour::Detour;
-use crate::arm::motion::{Motion, Pace};
+use crate::arm::limits::detour::Detour;
+use crate::arm::limits::motion::Pace;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Joint limits of the SO-101's URDF (`so101_new_calib.urdf`), degrees; the gripper's travel is 0 to 100 %.
@@ -20,14 +27,14 @@ const URDF_RANGES: [(f32, f32); JOINT_COUNT] = [
 const MARGIN_DEGREES: f32 = 2.0;
 
 /// Fastest motion of the body joints without an operator's say, degrees a second (the servos could do about 270).
-pub const DEFAULT_SPEED_DEGREES: f32 = 60.0;
+const DEFAULT_SPEED_DEGREES: f32 = 60.0;
 /// Fastest motion of the gripper, percent of its travel a second.
-pub const DEFAULT_SPEED_GRIPPER: f32 = 100.0;
+const DEFAULT_SPEED_GRIPPER: f32 = 100.0;
 /// Hardest change of speed of the body joints, degrees a second squared: full speed in a tenth of a second. A goal that
 /// moves is followed with a lag of speed / (2 · acceleration), so that it can be stopped at: 50 ms at full speed.
-pub const DEFAULT_ACCELERATION_DEGREES: f32 = 600.0;
+const DEFAULT_ACCELERATION_DEGREES: f32 = 600.0;
 /// Hardest change of speed of the gripper, percent a second squared.
-pub const DEFAULT_ACCELERATION_GRIPPER: f32 = 1000.0;
+const DEFAULT_ACCELERATION_GRIPPER: f32 = 1000.0;
 /// Goals closer than this to what was asked for were not cut, robot units.
 const NEAR: f32 = 1e-3;
 
@@ -228,11 +235,13 @@ fn of_joints(body: f32, gripper: f32) -> JointVec {
     })
 }
 
-fn default_speed() -> JointVec {
+/// Fastest motion without an operator's say, robot units a second.
+pub(super) fn default_speed() -> JointVec {
     of_joints(DEFAULT_SPEED_DEGREES, DEFAULT_SPEED_GRIPPER)
 }
 
-fn default_acceleration() -> JointVec {
+/// Hardest change of speed without an operator's say, robot units a second squared.
+pub(super) fn default_acceleration() -> JointVec {
     of_joints(DEFAULT_ACCELERATION_DEGREES, DEFAULT_ACCELERATION_GRIPPER)
 }
 

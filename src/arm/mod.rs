@@ -10,38 +10,27 @@ mod arming;
 mod audit;
 mod brake;
 pub mod bus;
-pub mod calibrating;
 mod calibration;
 mod calibration_file;
-mod clearance;
 mod configure;
-mod cut;
-mod detour;
 mod drive;
 mod error;
-pub mod finding;
 mod grip;
 mod handshake;
 mod hold;
-pub mod homing;
 mod limits;
-mod line;
 mod lowering;
-mod motion;
-pub mod numbering;
 pub mod packet;
 mod port;
 mod problem;
 pub mod register;
 mod relief;
-mod reply_time;
 mod rising;
 mod role;
 #[cfg(test)]
 mod second_opinion;
 mod servo;
 mod supply;
-pub mod sweep;
 pub mod turn;
 pub mod workbench;
 
@@ -53,17 +42,11 @@ pub use arming::TorqueStep;
 pub use brake::Brake;
 pub use calibration::{Calibration, CalibrationError, MAX_HOMING_OFFSET, MotorCalibration};
 pub use calibration_file::{Calibrations, KnownArm, Staged, check_id};
-pub use clearance::Clearance;
 pub use configure::Unset;
-pub use cut::{Cut, CutCounts, Cuts};
 pub use error::{Error, ErrorKind, Motor};
 pub use grip::Grip;
 pub use hold::Held;
-pub use limits::{
-    DEFAULT_ACCELERATION_DEGREES, DEFAULT_ACCELERATION_GRIPPER, DEFAULT_SPEED_DEGREES,
-    DEFAULT_SPEED_GRIPPER, Limits,
-};
-pub use motion::Motion;
+pub use limits::{Clearance, Cut, CutCounts, Cuts, Limits, Motion};
 pub use port::{BAUD_RATE, PortInfo, list_ports, open_port, path_of};
 pub use problem::Problem;
 pub use role::{Role, UnknownRole};
@@ -77,6 +60,7 @@ use arming::Change;
 use bus::{Bus, BusError};
 use grip::Reflex;
 use handshake::PHASE_MULTI_TURN;
+use limits::{default_acceleration, default_speed};
 use servo::{Servo, telemetry_from};
 
 /// An opened serial port, real or in memory.
@@ -121,16 +105,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let mut max_speed = JointVec([DEFAULT_SPEED_DEGREES; JOINT_COUNT]);
-        max_speed[Joint::Gripper] = DEFAULT_SPEED_GRIPPER;
-        let mut max_acceleration = JointVec([DEFAULT_ACCELERATION_DEGREES; JOINT_COUNT]);
-        max_acceleration[Joint::Gripper] = DEFAULT_ACCELERATION_GRIPPER;
         Self {
             role: Role::Follower,
             clock: Clock::real(),
             reply_timeout: bus::REPLY_TIMEOUT,
-            max_speed,
-            max_acceleration,
+            max_speed: default_speed(),
+            max_acceleration: default_acceleration(),
             bounds: Bounds::default(),
             // The gripper holds things for long and is the joint that burns.
             torque_limit: [600, 600, 600, 600, 600, 500],

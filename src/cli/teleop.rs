@@ -149,7 +149,7 @@ fn is_led(seen: &Snapshot) -> bool {
 
 /// Why teleoperation failed, if it did.
 fn failure(seen: &Snapshot) -> Option<String> {
-    if let Connection::Lost(why) = &seen.connection {
+    if let Connection::Lost(why) | Connection::Uncalibrated(why) = &seen.connection {
         return Some(lost_arm(seen, why));
     }
     let stops = |kind| {

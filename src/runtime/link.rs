@@ -9,7 +9,8 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::arm::{self, AlarmKind, Arm, ErrorKind, TorqueStep};
 use crate::joint::Joint;
-use crate::runtime::core::{ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+use crate::runtime::core::{ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
+use crate::runtime::fault_book::Words;
 use crate::runtime::watchdog::Watchdog;
 use crate::runtime::{Health, JointHealth};
 
@@ -235,7 +236,7 @@ fn state_of(arm: &mut Arm) -> ArmState {
 }
 
 /// Complaints that the core makes nothing else of, and settings that could not be made because the servo had torque.
-fn alarms_of(arm: &Arm) -> Vec<ArmAlarm> {
+fn alarms_of(arm: &Arm) -> Vec<Words> {
     let is_watched = |kind| {
         matches!(
             kind,
@@ -244,11 +245,11 @@ fn alarms_of(arm: &Arm) -> Vec<ArmAlarm> {
     };
     let alarms = arm.alarms().into_iter();
     let alarms = alarms.filter(|alarm| !is_watched(alarm.kind));
-    let alarms = alarms.map(|alarm| ArmAlarm {
+    let alarms = alarms.map(|alarm| Words {
         what: alarm.to_string(),
         remedy: alarm.kind.remedy().to_owned(),
     });
-    let unset = arm.unset().into_iter().map(|unset| ArmAlarm {
+    let unset = arm.unset().into_iter().map(|unset| Words {
         what: unset.to_string(),
         remedy: "It had torque when it was met and was left alone. Support the arm, release torque, and enable it again"
             .to_owned(),

@@ -49,11 +49,6 @@ impl Stepped {
         })
     }
 
-    /// From now on the policy answers so long after it was asked; [`Duration::MAX`] is one that hangs.
-    pub fn set_latency(&mut self, latency: Duration) {
-        self.control.answers = Answers::After(latency);
-    }
-
     /// The next control period, at its time. After the last one nothing happens.
     pub fn tick(&mut self) -> Arc<Snapshot> {
         if let Some(deadline) = self.deadline {

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use egui::{Align, Button, Label, Layout, RichText, ScrollArea, Ui};
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{Command, Fault, Mode, Snapshot};
+use crate::runtime::{Command, Fault, FaultKind, Mode, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::state::{held_in_part, is_limp, mode_obstacle};
@@ -42,8 +42,8 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
             // What is still wrong comes first.
             let (mut active, past): (Vec<&Fault>, Vec<&Fault>) =
                 snapshot.faults.iter().partition(|fault| fault.active);
-            // The newest answers what was just pressed.
-            active.sort_by_key(|fault| Reverse(fault.since));
+            // The newest answers what was just pressed; a lost packet asks for nothing and comes last.
+            active.sort_by_key(|fault| (fault.kind == FaultKind::BusRetry, Reverse(fault.since)));
             for fault in active {
                 fault_ui(ui, snapshot, fault, commands);
             }

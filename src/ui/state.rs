@@ -140,8 +140,7 @@ impl State {
             return Some(Self::new("Limp", LIMP, Tone::Calm));
         }
         held_in_part(snapshot).map(|held| {
-            let detail =
-                format!("{held} of {JOINT_COUNT} joints have torque; Enable or Release it");
+            let detail = format!("{held} of {JOINT_COUNT} joints hold; Enable or Release it");
             Self::new("Not armed", detail, Tone::Calm)
         })
     }

@@ -41,6 +41,7 @@ pub const FAR: JointVec = JointVec([90.0, -5.0, 5.0, 90.0, 60.0, 90.0]);
 pub struct Flight {
     pub arm: SimArm,
     pub mood: Latest<Mood>,
+    pub leader: Option<SimArm>,
     pub runtime: Stepped,
     pub snapshot: Arc<Snapshot>,
 }
@@ -85,9 +86,9 @@ impl Flight {
         let setup = Setup {
             arm: "simulated".to_owned(),
             connector: Some(plan.connector.unwrap_or_else(|| connector(&plan.arm))),
-            leader: plan.leader.map(|leader| LeaderSetup {
+            leader: plan.leader.as_ref().map(|leader| LeaderSetup {
                 name: "leader".to_owned(),
-                connector: connector(&leader),
+                connector: connector(leader),
             }),
             feeds: vec![front],
             policy: Some(LoadRequest::default()),
@@ -100,6 +101,7 @@ impl Flight {
             runtime: Stepped::new(setup, LATENCY).unwrap(),
             arm: plan.arm,
             mood,
+            leader: plan.leader,
             snapshot: Arc::default(),
         }
     }

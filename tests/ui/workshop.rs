@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use egui::Key;
-use smolpilot::arm::calibrating::{Calibrating, Stage};
-use smolpilot::arm::finding::Finding;
-use smolpilot::arm::numbering::{Numbered, Verdict};
+use smolpilot::arm::workbench::calibrating::{Calibrating, Stage};
+use smolpilot::arm::workbench::finding::Finding;
+use smolpilot::arm::workbench::numbering::{Numbered, Verdict};
 use smolpilot::arm::{Calibration, Motor, MotorCalibration, PortInfo, Role};
 use smolpilot::joint::{JOINT_COUNT, Joint, JointVec};
 use smolpilot::runtime::workshop::{

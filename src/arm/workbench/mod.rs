@@ -1,9 +1,17 @@
 //! Servos on the workbench: whatever hangs on a line before it is an arm that may be driven. Looking changes nothing; what
 //! changes something is done with torque off, and only when the operator has said so.
+//!
+//! What is asked of a person (calibrating, numbering, finding a port) are state machines without a bus; what is asked of the
+//! servos is [`Workbench`].
 
+pub mod calibrating;
 mod census;
 mod engrave;
+pub mod finding;
+pub mod homing;
+pub mod numbering;
 mod renumber;
+pub mod sweep;
 
 use std::time::Duration;
 
@@ -12,8 +20,8 @@ pub use engrave::EngraveError;
 
 use crate::arm::bus::{Bus, BusError};
 use crate::arm::error::{Error, ErrorKind, Motor};
-use crate::arm::numbering::id_of;
 use crate::arm::register::{Block, Register};
+use crate::arm::workbench::numbering::id_of;
 use crate::arm::{Port, Telemetry, kind_of, telemetry_from};
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint};

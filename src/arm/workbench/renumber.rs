@@ -3,8 +3,8 @@
 use super::Workbench;
 use crate::arm::bus::{BAUD_RATES, BusError, ROLL_TIME, TRIES};
 use crate::arm::error::Error;
-use crate::arm::numbering::{Lone, OnLine};
 use crate::arm::register::{Block, Register};
+use crate::arm::workbench::numbering::{Lone, OnLine};
 
 /// How often a servo that seems alone is asked where it is: two with one number cannot keep up their one voice for long.
 const DOUBTS: usize = 5;

@@ -5,12 +5,12 @@ mod args;
 
 use std::io::{BufRead as _, Write};
 use std::sync::Arc;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::app::ending;
 use crate::arm::{Calibrations, Role};
 use crate::cli::output::{Outcome, wrong_argument};
 use crate::clock::Clock;
@@ -23,9 +23,6 @@ pub use args::{EmulateArgs, SimArgs, SimVerb};
 const LOOK: Duration = Duration::from_millis(50);
 /// How often it says what goes on.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
-
-/// Set by Ctrl-C, and by whoever ends the program politely.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// One arm that is served.
 struct Emulated {
@@ -42,7 +39,8 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    listen_for_interrupts();
+    // Ended in order, so that no link stays behind.
+    ending::listen();
     let clock = Clock::real();
     let mut arms = plug_in(args, &clock)?;
     if let Some(folder) = &args.calibration {
@@ -66,7 +64,7 @@ pub fn run(
     };
     let end = args.seconds.map(Duration::from_secs_f64);
     let is_over = || {
-        INTERRUPTED.load(Ordering::SeqCst)
+        ending::interrupted()
             || told_to_end.load(Ordering::SeqCst)
             || end.is_some_and(|end| clock.now() >= end)
     };
@@ -183,17 +181,6 @@ fn obey(line: &str, arms: &[(Role, SimArm)]) -> Result<(), String> {
         arm.script(script.clone());
     }
     Ok(())
-}
-
-/// Ctrl-C ends the command in order, so that links do not stay behind.
-fn listen_for_interrupts() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let heard = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::SeqCst));
-        if let Err(error) = heard {
-            log::warn!("Ctrl-C cannot be caught, it will end the program at once: {error}");
-        }
-    });
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use anyhow::bail;
 
 use super::keyboard::Said;
 use super::{Talk, begin, leave, words};
-use crate::arm::calibrating::{JointBar, Stage};
-use crate::arm::sweep::Travel;
+use crate::arm::workbench::calibrating::{JointBar, Stage};
+use crate::arm::workbench::sweep::Travel;
 use crate::arm::{Role, check_id};
 use crate::cli::args::CalibrateArgs;
 use crate::cli::output::Outcome;
@@ -292,18 +292,16 @@ fn instruction(stage: Stage, role: Role) -> &'static str {
 fn bars(bars: &[JointBar]) -> String {
     let bar = |bar: &JointBar| {
         let name = short(bar.joint);
-        match bar.now {
-            None => format!("{name} silent"),
-            Some(_) => {
-                let mark = match bar.verdict {
-                    _ if !bar.is_swept => "",
-                    Travel::Full => "*",
-                    Travel::Jumped | Travel::TooLong => "!",
-                    _ => "",
-                };
-                format!("{name} {:.0}°{mark}", bar.travel)
-            }
+        if bar.now.is_none() {
+            return format!("{name} silent");
         }
+        let mark = match bar.verdict {
+            _ if !bar.is_swept => "",
+            Travel::Full => "*",
+            Travel::Jumped | Travel::TooLong => "!",
+            _ => "",
+        };
+        format!("{name} {:.0}°{mark}", bar.travel)
     };
     let texts: Vec<String> = bars.iter().map(bar).collect();
     texts.join("  ")

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use crate::app::ending;
 use crate::cli::args::{CalibrateArgs, SetupArgs};
 use crate::cli::output::Outcome;
 use crate::clock::Clock;
@@ -50,7 +51,8 @@ pub fn setup(args: &SetupArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     converse(talk, &mut shop, &mut keyboard, &clock, out)
 }
 
-/// Turn after turn until it is over. What is open is closed when the shop goes.
+/// Turn after turn until it is over, or Ctrl-C ends it: between two turns, never in the middle of what is being written.
+/// What is open is closed when the shop goes.
 fn converse(
     mut talk: impl Talk,
     shop: &mut Shop,
@@ -58,10 +60,17 @@ fn converse(
     clock: &Clock,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
+    ending::listen();
     loop {
+        // Asked before the turn: what is saved in it is told in the next one.
+        let is_over = ending::interrupted();
         shop.turn();
         if let Some(outcome) = talk.turn(shop, &keyboard.said()?, out)? {
             return Ok(outcome);
+        }
+        if is_over {
+            writeln!(out)?;
+            return leave(shop, out).map(|left| left.unwrap_or(Outcome::Fault));
         }
         out.flush()?;
         clock.sleep_until(clock.now() + TURN);

@@ -3,6 +3,7 @@
 use crate::arm::Clearance;
 use crate::joint::JointVec;
 use crate::runtime::Health;
+use crate::runtime::fault_book::Words;
 
 /// The arm as it was found at the start of a tick.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,8 +29,8 @@ pub struct ArmState {
     pub held_joints: usize,
     /// Packets repeated since the connection.
     pub retries: u64,
-    /// What the servos complain about.
-    pub alarms: Vec<ArmAlarm>,
+    /// What the servos complain about; names the joint.
+    pub alarms: Vec<Words>,
     /// Lower and upper limit of what may be sent.
     pub limits: [JointVec; 2],
     /// How close it may come to the table and to itself; `None` for an arm that nobody knows the place of.
@@ -49,12 +50,4 @@ pub struct ArmFailure {
     pub gone: bool,
     /// A joint insists on a position that it cannot have come to.
     pub jumped: bool,
-}
-
-/// A complaint of one servo.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArmAlarm {
-    /// The joint and the complaint.
-    pub what: String,
-    pub remedy: String,
 }

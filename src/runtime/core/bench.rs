@@ -9,8 +9,9 @@ use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
 use crate::runtime::core::{
-    ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Config, Control, Inputs, Settled,
+    ArmFailure, ArmInput, ArmOrder, ArmState, Config, Control, Inputs, Settled,
 };
+use crate::runtime::fault_book::Words;
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport};
 use crate::runtime::watchdog::Trip;
@@ -45,7 +46,7 @@ pub struct Bench {
     pub mute: Option<String>,
     pub gone: bool,
     pub absent: bool,
-    pub alarms: Vec<ArmAlarm>,
+    pub alarms: Vec<Words>,
     pub health: Health,
     pub torque: bool,
     /// A joint that does not follow its goal.

@@ -33,7 +33,7 @@ mod torque;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::arm_input::{ArmAlarm, ArmFailure, ArmInput, ArmState};
+pub use self::arm_input::{ArmFailure, ArmInput, ArmState};
 use self::health::HealthWatch;
 use crate::action::Action;
 use crate::arm::{Clearance, Role};

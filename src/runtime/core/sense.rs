@@ -6,8 +6,7 @@ use crate::joint::{JOINT_COUNT, JointVec};
 use crate::runtime::binding::{camera_of, guess};
 use crate::runtime::cameras::FRESH;
 use crate::runtime::core::{
-    ArmAlarm, ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, LateWatch, Pace,
-    Wanted,
+    ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, LateWatch, Pace, Wanted,
 };
 use crate::runtime::fault_book::{Words, words};
 use crate::runtime::{CameraStatus, CameraView, Connection, FaultKind, Mode, ViewBinding};
@@ -92,14 +91,14 @@ impl Control {
         }
     }
 
-    fn watch_alarms(&mut self, alarms: &[ArmAlarm]) {
+    fn watch_alarms(&mut self, alarms: &[Words]) {
         let kind = FaultKind::ServoAlarm;
         self.faults.clear_but(kind, |subject| {
             alarms.iter().any(|alarm| alarm.what == subject)
         });
         for alarm in alarms {
-            let told = words(alarm.what.clone(), alarm.remedy.clone());
-            self.faults.set(self.now, kind, &alarm.what, || Some(told));
+            self.faults
+                .set(self.now, kind, &alarm.what, || Some(alarm.clone()));
         }
     }
 

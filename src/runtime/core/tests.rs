@@ -6,7 +6,8 @@ use crate::clock::Tick;
 use crate::joint::{Joint, JointVec};
 use crate::policy::{LoadProgress, LoadStage, Refusal};
 use crate::runtime::core::bench::{Bench, Temper, assert_still, flying, scheduled};
-use crate::runtime::core::{ArmAlarm, ArmOrder, LOST_AFTER};
+use crate::runtime::core::{ArmOrder, LOST_AFTER};
+use crate::runtime::fault_book::Words;
 use crate::runtime::supervisor::PolicyEvent;
 use crate::runtime::{Command, FaultKind, Knob, Knobs, Mode, PolicyStatus, Scheduling};
 
@@ -284,7 +285,7 @@ fn torque_can_be_released_though_a_stop_is_not_confirmed() {
 #[test]
 fn alarms_are_listed_by_joint_while_they_last() {
     let mut bench = flying(50);
-    let alarm = |what: &str| ArmAlarm {
+    let alarm = |what: &str| Words {
         what: what.to_owned(),
         remedy: "let it cool".to_owned(),
     };

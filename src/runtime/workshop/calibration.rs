@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::arm::calibrating::{Calibrating, Stage};
-use crate::arm::sweep::Travel;
+use crate::arm::workbench::calibrating::{Calibrating, Stage};
+use crate::arm::workbench::sweep::Travel;
 use crate::arm::workbench::{IDS, ServoCard, Workbench};
 use crate::arm::{KnownArm, Motor, Problem, Role, check_id};
 use crate::joint::{JOINT_COUNT, JointVec};

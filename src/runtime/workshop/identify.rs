@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::arm::sweep::Sweep;
 use crate::arm::turn::{degrees, encoder_from_position};
 use crate::arm::workbench::Workbench;
+use crate::arm::workbench::sweep::Sweep;
 use crate::arm::{KnownArm, Role};
 use crate::joint::JOINT_COUNT;
 use crate::runtime::workshop::shop::Tools;

@@ -1,8 +1,8 @@
 //! Giving servos their numbers: the machine of the steps and the line on which one servo at a time is plugged in.
 
 use crate::arm::bus::BAUD_RATES;
-use crate::arm::numbering::{Lone, Numbered, Numbering, OnLine, Verdict};
 use crate::arm::workbench::Workbench;
+use crate::arm::workbench::numbering::{Lone, Numbered, Numbering, OnLine, Verdict};
 use crate::arm::{ErrorKind, Role};
 use crate::runtime::workshop::Order;
 use crate::runtime::workshop::survey::trouble_of;

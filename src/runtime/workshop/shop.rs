@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arm::finding::Finding;
 use crate::arm::workbench::Workbench;
+use crate::arm::workbench::finding::Finding;
 use crate::arm::{self, Calibrations, ErrorKind, KnownArm, Port, PortInfo};
 use crate::clock::Clock;
 use crate::runtime::workshop::Order;

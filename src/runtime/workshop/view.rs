@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::arm::calibrating::{JointBar, Stage};
-use crate::arm::finding::Finding;
-use crate::arm::numbering::{Numbered, Verdict};
+use crate::arm::workbench::calibrating::{JointBar, Stage};
+use crate::arm::workbench::finding::Finding;
+use crate::arm::workbench::numbering::{Numbered, Verdict};
 use crate::arm::{Calibration, Motor, MotorCalibration, PortInfo, Role};
 use crate::joint::{JOINT_COUNT, JointVec};
 

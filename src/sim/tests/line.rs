@@ -10,9 +10,9 @@ use rustypot::servo::feetech::sts3215::DEFINITION;
 
 use super::{IDS, armed, bus, enable, next, rig, tick};
 use crate::arm::bus::{Bus, BusError, TRIES};
-use crate::arm::homing::homing_offset;
 use crate::arm::register::{Block, Register};
 use crate::arm::turn::encoder_from_position;
+use crate::arm::workbench::homing::homing_offset;
 use crate::arm::{ErrorKind, unrecorded};
 use crate::sim::{Distortion, Fault};
 

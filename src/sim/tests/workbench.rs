@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::{connect, enable, rig};
-use crate::arm::calibrating::{Calibrating, Stage};
-use crate::arm::numbering::{Numbered, Numbering, OnLine, Verdict};
 use crate::arm::register::{RAM_START, Register};
+use crate::arm::workbench::calibrating::{Calibrating, Stage};
+use crate::arm::workbench::numbering::{Numbered, Numbering, OnLine, Verdict};
 use crate::arm::workbench::{EngraveError, IDS, Workbench};
 use crate::arm::{Arm, Calibration, Error, ErrorKind, Options, Problem, Role};
 use crate::joint::{JOINT_COUNT, Joint};

@@ -5,8 +5,8 @@ use egui::{
     pos2,
 };
 
-use crate::arm::calibrating::JointBar;
-use crate::arm::sweep::Travel;
+use crate::arm::workbench::calibrating::JointBar;
+use crate::arm::workbench::sweep::Travel;
 use crate::joint::Joint;
 use crate::ui::card::weak_ui;
 use crate::ui::theme;

@@ -4,8 +4,8 @@
 use egui::{Key, RichText, Ui, UiBuilder};
 
 use crate::arm::Role;
-use crate::arm::calibrating::Stage;
-use crate::arm::sweep::Travel;
+use crate::arm::workbench::calibrating::Stage;
+use crate::arm::workbench::sweep::Travel;
 use crate::joint::Joint;
 use crate::runtime::workshop::{CalibratingView, Order};
 use crate::runtime::{Command, Snapshot};
@@ -157,7 +157,8 @@ fn subject(ui: &Ui, view: &CalibratingView) -> SceneSubject {
 
 /// The first joint whose sweep is not whole.
 fn missing_joint(view: &CalibratingView) -> Option<Joint> {
-    let missing =
-        |bar: &&crate::arm::calibrating::JointBar| bar.is_swept && bar.verdict != Travel::Full;
+    let missing = |bar: &&crate::arm::workbench::calibrating::JointBar| {
+        bar.is_swept && bar.verdict != Travel::Full
+    };
     view.bars.iter().find(missing).map(|bar| bar.joint)
 }

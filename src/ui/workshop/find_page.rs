@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use crate::arm::finding::Finding;
+use crate::arm::workbench::finding::Finding;
 use crate::runtime::Command;
 use crate::runtime::workshop::Order;
 use crate::ui::card::weak_ui;

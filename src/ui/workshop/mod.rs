@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use egui::{Align, Button, Key, Layout, Rect, Response, RichText, ScrollArea, Ui, Vec2};
 
 use crate::arm::Role;
-use crate::arm::sweep::usual_travel;
+use crate::arm::workbench::sweep::usual_travel;
 use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{Activity, Order, Trouble};
 use crate::runtime::{Command, Fault, FaultKind, Snapshot};

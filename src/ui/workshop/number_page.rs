@@ -2,7 +2,7 @@
 
 use egui::{ProgressBar, RichText, Ui, UiBuilder};
 
-use crate::arm::numbering::{Numbered, Verdict, gears, id_of};
+use crate::arm::workbench::numbering::{Numbered, Verdict, gears, id_of};
 use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{NumberingView, Order};
 use crate::runtime::{Command, Snapshot};

@@ -10,3 +10,20 @@ mod servo;
 mod signals;
 mod silence;
 mod wire;
+
+#[test]
+fn every_row_has_its_test() {
+    let files = [
+        include_str!("ending.rs"),
+        include_str!("leader.rs"),
+        include_str!("meeting.rs"),
+        include_str!("pace.rs"),
+        include_str!("servo.rs"),
+        include_str!("silence.rs"),
+        include_str!("wire.rs"),
+    ];
+    for row in 1..=32 {
+        let test = format!("fn fault_{row:02}_");
+        assert!(files.iter().any(|file| file.contains(&test)), "row {row}");
+    }
+}

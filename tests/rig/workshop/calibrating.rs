@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use smolpilot::arm::calibrating::Stage;
-use smolpilot::arm::finding::Finding;
 use smolpilot::arm::register::RAM_START;
+use smolpilot::arm::workbench::calibrating::Stage;
+use smolpilot::arm::workbench::finding::Finding;
 use smolpilot::arm::{Calibrations, Role};
 use smolpilot::clock::Clock;
 use smolpilot::joint::{JOINT_COUNT, Joint};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use smolpilot::arm::calibrating::Stage;
+use smolpilot::arm::workbench::calibrating::Stage;
 use smolpilot::arm::{
     Arm, Calibration, Calibrations, Error, ErrorKind, Options, Port, PortInfo, Role,
 };

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use smolpilot::arm::numbering::{Numbered, Refusal, Verdict};
 use smolpilot::arm::register::Register;
 use smolpilot::arm::workbench::IDS;
+use smolpilot::arm::workbench::numbering::{Numbered, Refusal, Verdict};
 use smolpilot::arm::{Calibrations, Role};
 use smolpilot::clock::Clock;
 use smolpilot::joint::Joint;

@@ -10,7 +10,7 @@ const STRETCH: u32 = 250;
 
 /// The time that an answer may take beyond its time on the wire.
 #[derive(Debug)]
-pub(super) struct ReplyTime {
+pub(in crate::arm) struct ReplyTime {
     least: Duration,
     allowed: Duration,
     /// Of the present stretch.

@@ -6,7 +6,7 @@
 
 use glam::{Vec3, Vec3A, vec3};
 
-use crate::arm::cut::Cut;
+use crate::arm::limits::cut::Cut;
 use crate::joint::JointVec;
 use crate::kinematics::{Link, forward_robot};
 

@@ -53,7 +53,7 @@ pub struct Cuts(pub [Option<Cut>; JOINT_COUNT]);
 
 impl Cuts {
     /// Notes a reason; it takes the place of a lighter one.
-    pub(super) fn note(&mut self, joint: Joint, cut: Cut) {
+    pub(in crate::arm) fn note(&mut self, joint: Joint, cut: Cut) {
         self.0[joint.index()] = Some(cut);
     }
 
@@ -82,7 +82,7 @@ pub struct CutCounts {
 
 impl CutCounts {
     /// Counts one action.
-    pub(super) fn count(&mut self, cuts: &Cuts) {
+    pub(in crate::arm) fn count(&mut self, cuts: &Cuts) {
         let has = |wanted: fn(Cut) -> bool| u64::from(cuts.iter().any(wanted));
         self.range += has(|cut| cut == Cut::Range);
         self.speed += has(|cut| cut == Cut::Speed);

@@ -11,7 +11,7 @@ use crate::arm::turn::{COUNTS_PER_TURN, short_way};
 const HALF_TURN: i32 = 2047;
 
 /// The entry of a joint whose travel goes from `low` to `high`, encoder counts that may run on beyond a turn, at most
-/// [`MOST_TRAVEL`](crate::arm::sweep::MOST_TRAVEL) apart.
+/// [`MOST_TRAVEL`](crate::arm::workbench::sweep::MOST_TRAVEL) apart.
 pub fn centred(id: u8, drive_mode: u8, [low, high]: [i32; 2]) -> MotorCalibration {
     let centre = low + (high - low) / 2;
     let homing_offset = homing_offset(centre);
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
     use crate::arm::register::Register;
-    use crate::arm::sweep::MOST_TRAVEL;
+    use crate::arm::workbench::sweep::MOST_TRAVEL;
 
     /// What the servo says when its encoder is at `encoder`.
     fn position(entry: &MotorCalibration, encoder: i32) -> i32 {

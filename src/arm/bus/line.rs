@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Which of the two speakers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(in crate::arm) enum Voice {
     Owner,
     Guard,
 }
@@ -28,7 +28,7 @@ struct Turn {
 
 /// The permission to speak, shared by all handles on one port.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Arc<(Mutex<Turn>, Condvar)>);
+pub(in crate::arm) struct Line(Arc<(Mutex<Turn>, Condvar)>);
 
 impl Line {
     /// Begins a conversation; `None` when the line is not this voice's.
@@ -68,7 +68,7 @@ impl Line {
 
 /// One request and its answers. The line is free for others when it is dropped.
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(in crate::arm) struct Conversation {
     line: Line,
     voice: Voice,
 }

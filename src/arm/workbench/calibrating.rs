@@ -6,10 +6,10 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::arm::calibration::{Calibration, MotorCalibration};
-use crate::arm::homing::{centred, full_turn, is_clear_of_wrap};
 use crate::arm::role::Role;
-use crate::arm::sweep::{Sweep, Travel, usual_travel};
 use crate::arm::turn::{degrees, encoder_from_position, short_way};
+use crate::arm::workbench::homing::{centred, full_turn, is_clear_of_wrap};
+use crate::arm::workbench::sweep::{Sweep, Travel, usual_travel};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
 /// Counts within which an arm that is held still may tremble (2°), and for how long it is to be still.

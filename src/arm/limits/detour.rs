@@ -1,10 +1,10 @@
 //! What is done with a step that would come too close to something: the joints that would hit it slow down, the others go
 //! on.
 
-use crate::arm::clearance::{Clearance, Gaps};
-use crate::arm::cut::{Cut, Cuts};
 use crate::arm::limits::Limits;
-use crate::arm::motion::Motion;
+use crate::arm::limits::clearance::{Clearance, Gaps};
+use crate::arm::limits::cut::{Cut, Cuts};
+use crate::arm::limits::motion::Motion;
 use crate::joint::Joint;
 
 /// More steps than any joint needs to come to rest.
