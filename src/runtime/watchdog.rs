@@ -35,6 +35,10 @@ pub const STALL: Duration = Duration::from_millis(150);
 /// How often the watchdog looks.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// A watchdog that was not let run for so long was held up with the whole machine. The loop gets its turn first, then, but
+/// not twice in a row.
+const HELD_UP: Duration = Duration::from_millis(60);
+
 /// How often a freeze is tried at the end of a loop that has crashed.
 const LAST_TRIES: u32 = 10;
 
@@ -192,9 +196,16 @@ impl Watch {
         let thread = thread::Builder::new()
             .name("watchdog".to_owned())
             .spawn(move || {
+                let (mut looked, mut was_held_up) = (clock.now(), false);
                 while !told.load(Ordering::SeqCst) {
                     thread::park_timeout(LOOK);
-                    if let Some(trip) = watchdog.look(clock.now()) {
+                    let now = clock.now();
+                    let pause = now.saturating_sub(std::mem::replace(&mut looked, now));
+                    was_held_up = pause > HELD_UP && !was_held_up;
+                    if was_held_up {
+                        continue;
+                    }
+                    if let Some(trip) = watchdog.look(now) {
                         show(&snapshot, &stall_shown(&trip), NAME, trip.confirmed);
                     }
                 }

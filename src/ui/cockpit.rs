@@ -30,6 +30,8 @@ use crate::ui::top_bar::{self, top_bar_ui};
 const CAMERAS_WIDTH: (f32, [f32; 2]) = (0.175, [150.0, 460.0]);
 const KNOBS_WIDTH: (f32, [f32; 2]) = (0.244, [270.0, 420.0]);
 const PLOTS_HEIGHT: (f32, [f32; 2]) = (0.345, [190.0, 560.0]);
+/// Height that the panels by which a person drives need, points.
+const DRIVEN_HEIGHT: f32 = 430.0;
 /// Share of the plots' height that the queue scope takes.
 const QUEUE_SHARE: f32 = 0.46;
 
@@ -152,13 +154,17 @@ fn unmoved_ui(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
 
 /// The right column: the policy and its knobs, or the joints while a person drives; latency below both.
 fn right_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
-    Panel::bottom("latency")
-        .exact_size(latency_panel::HEIGHT)
-        .frame(Frame::new().inner_margin(Margin {
-            top: 8,
-            ..Margin::ZERO
-        }))
-        .show(ui, |ui| latency_ui(ui, snapshot, draft, commands));
+    // While a person drives, what they drive by comes before the policy's times.
+    let is_driven = snapshot.mode.is_human() && snapshot.stopped.is_none();
+    if !is_driven || ui.available_height() >= DRIVEN_HEIGHT + latency_panel::HEIGHT {
+        Panel::bottom("latency")
+            .exact_size(latency_panel::HEIGHT)
+            .frame(Frame::new().inner_margin(Margin {
+                top: 8,
+                ..Margin::ZERO
+            }))
+            .show(ui, |ui| latency_ui(ui, snapshot, draft, commands));
+    }
     CentralPanel::no_frame().show(ui, |ui| {
         ScrollArea::vertical()
             .id_salt("knobs")

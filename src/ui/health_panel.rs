@@ -18,7 +18,7 @@ pub const HEIGHT: f32 = 168.0;
 
 const ROW: f32 = 18.0;
 /// Widths of the table's columns, points: joint, °C, V, load, mA, errors, age, state.
-const COLUMNS: [f32; 8] = [94.0, 54.0, 58.0, 62.0, 74.0, 62.0, 66.0, 150.0];
+const COLUMNS: [f32; 8] = [86.0, 46.0, 52.0, 50.0, 66.0, 50.0, 52.0, 132.0];
 const TITLES: [&str; 8] = [
     "joint", "heat", "supply", "load", "current", "errors", "age", "state",
 ];
@@ -195,21 +195,16 @@ fn latched_ui(
 ) {
     let tokens = theme::tokens(ui);
     card_ui(ui, tokens.fault, |ui| {
+        // The words wrap over the whole width; what is to be pressed is never below the edge.
         ui.horizontal(|ui| {
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let text = format!("Clear {}", words::joint(joint));
-                let clear = Button::new(text);
-                if ui.add(clear).on_hover_text(&latched.remedy).clicked() {
-                    commands.push(Command::ClearAlarm(joint));
-                }
-                let since = snapshot.now.saturating_sub(latched.since);
-                weak_ui(ui, format!("since {}", words::span(since)));
-                let layout = Layout::left_to_right(Align::Center).with_main_wrap(true);
-                ui.with_layout(layout, |ui| {
-                    ui.label(theme::strong(&latched.what).size(theme::BODY));
-                });
-            });
+            let clear = Button::new(format!("Clear {}", words::joint(joint)));
+            if ui.add(clear).on_hover_text(&latched.remedy).clicked() {
+                commands.push(Command::ClearAlarm(joint));
+            }
+            let since = snapshot.now.saturating_sub(latched.since);
+            weak_ui(ui, format!("since {}", words::span(since)));
         });
+        ui.label(theme::strong(&latched.what).size(theme::BODY));
         weak_ui(ui, &latched.remedy);
     });
 }

@@ -1,10 +1,12 @@
 //! What wants an answer: faults with what to do, and the warning before the arm drops. It takes its place above the 3D
 //! panel and covers nothing.
 
+use std::cmp::Reverse;
+
 use egui::{Align, Button, Label, Layout, RichText, ScrollArea, Ui};
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{Command, Fault, Mode, Snapshot};
+use crate::runtime::{Command, Fault, FaultKind, Mode, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::state::{held_in_part, is_limp, mode_obstacle};
@@ -38,8 +40,10 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
         .auto_shrink([false, true])
         .show(ui, |ui| {
             // What is still wrong comes first.
-            let (active, past): (Vec<&Fault>, Vec<&Fault>) =
+            let (mut active, past): (Vec<&Fault>, Vec<&Fault>) =
                 snapshot.faults.iter().partition(|fault| fault.active);
+            // The newest answers what was just pressed; a lost packet asks for nothing and comes last.
+            active.sort_by_key(|fault| (fault.kind == FaultKind::BusRetry, Reverse(fault.since)));
             for fault in active {
                 fault_ui(ui, snapshot, fault, commands);
             }
@@ -52,13 +56,23 @@ pub fn notice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
 fn release_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     card_ui(ui, tokens.human, |ui| {
-        ui.label(theme::strong("Release torque? The arm drops.").size(theme::LARGE));
-        weak_ui(
-            ui,
-            "Without torque nothing holds the arm against gravity. Parked first, it sinks a little; else put a hand under it.",
-        );
+        let (question, hint, release) = if snapshot.parked {
+            (
+                "Release torque? The arm is parked.",
+                "Without torque nothing holds it against gravity. From here it sinks only a little.",
+                "Release",
+            )
+        } else {
+            (
+                "Release torque? The arm drops.",
+                "Without torque nothing holds the arm against gravity. Parked first, it sinks a little; else put a hand under it.",
+                "Release: the arm drops",
+            )
+        };
+        ui.label(theme::strong(question).size(theme::LARGE));
+        weak_ui(ui, hint);
         ui.horizontal(|ui| {
-            let can_park = mode_obstacle(snapshot, Mode::Jog).is_none();
+            let can_park = !snapshot.parked && mode_obstacle(snapshot, Mode::Jog).is_none();
             if can_park {
                 let text = theme::strong("Park, then release").color(tokens.on_chosen);
                 let park = ui.add(Button::new(text).fill(tokens.chosen)).on_hover_text(
@@ -69,7 +83,7 @@ fn release_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mu
                     draft.asks_to_release = false;
                 }
             }
-            let text = theme::strong("Release: the arm drops").color(tokens.on_human);
+            let text = theme::strong(release).color(tokens.on_human);
             if ui.add(Button::new(text).fill(tokens.human)).clicked() {
                 commands.push(Command::ReleaseTorque);
                 draft.asks_to_release = false;
@@ -99,7 +113,7 @@ fn limp_ui(ui: &mut Ui, commands: &mut Vec<Command>) {
         );
         weak_ui(
             ui,
-            "Bring it where it may start. Enabled, the servos hold the pose they have; then choose POLICY or JOG.",
+            "Bring it where it may start. Enabled, the servos hold the pose they have; then choose who drives.",
         );
     });
 }
@@ -171,11 +185,16 @@ fn often(fault: &Fault, when: &str) -> String {
     }
 }
 
-fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<Command>) {
+/// One fault with what to do, when it began, and whether it is over.
+pub fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     card_ui(ui, tokens.fault, |ui| {
         let since = words::span(snapshot.now.saturating_sub(fault.since));
-        let remark = often(fault, &format!("since {since}"));
+        let remark = if fault.active {
+            often(fault, &format!("since {since}"))
+        } else {
+            often(fault, &format!("{since} ago"))
+        };
         ends_ui(
             ui,
             |ui| {
@@ -183,7 +202,9 @@ fn fault_ui(ui: &mut Ui, snapshot: &Snapshot, fault: &Fault, commands: &mut Vec<
             },
             |ui| {
                 acknowledge_ui(ui, fault, commands);
-                badge_ui(ui, "fault", tokens.fault_text);
+                if fault.active {
+                    badge_ui(ui, "fault", tokens.fault_text);
+                }
             },
         );
         ends_ui(

@@ -25,7 +25,7 @@ const EMULATED_PERIOD: Duration = Duration::from_millis(67);
 const EMULATED_SHARE: u32 = 4;
 
 /// A picture as wide as this, times its height, shows the stretched arm whole.
-const WHOLE_ASPECT: f32 = 1.7;
+const WHOLE_ASPECT: f32 = 2.3;
 /// From the middle of the table before the arm to the middle of the arm, metres.
 const TO_BASE: Vec3 = vec3(-0.10, 0.0, 0.04);
 

@@ -140,8 +140,7 @@ impl State {
             return Some(Self::new("Limp", LIMP, Tone::Calm));
         }
         held_in_part(snapshot).map(|held| {
-            let detail =
-                format!("{held} of {JOINT_COUNT} joints have torque; Enable or Release it");
+            let detail = format!("{held} of {JOINT_COUNT} joints hold; Enable or Release it");
             Self::new("Not armed", detail, Tone::Calm)
         })
     }
@@ -192,7 +191,7 @@ impl State {
 }
 
 /// What to do with an arm that hangs loose.
-const LIMP: &str = "torque is off; Enable torque, then POLICY or JOG";
+const LIMP: &str = "Enable torque, then choose who drives";
 
 /// The arm answers but nothing holds it.
 pub fn is_limp(snapshot: &Snapshot) -> bool {
@@ -218,6 +217,11 @@ fn is_bound(snapshot: &Snapshot, camera: &str) -> bool {
         .any(|binding| binding.camera.as_deref() == Some(camera))
 }
 
+/// A policy that looks at pictures, and no camera at all: it would only fail.
+fn is_blind(snapshot: &Snapshot) -> bool {
+    !snapshot.views.is_empty() && snapshot.cameras.is_empty()
+}
+
 fn fresh_detail(snapshot: &Snapshot) -> String {
     let left =
         Duration::from_secs_f32(snapshot.queue.upcoming.len() as f32 / snapshot.knobs.fps.max(1.0));
@@ -234,6 +238,7 @@ fn fresh_detail(snapshot: &Snapshot) -> String {
 
 fn hold_detail(snapshot: &Snapshot) -> String {
     match snapshot.policy {
+        PolicyStatus::Ready { .. } if is_blind(snapshot) => "the policy has no camera".to_owned(),
         PolicyStatus::Ready { .. } => "policy ready · P lets it drive".to_owned(),
         _ => policy_detail(snapshot),
     }
@@ -302,6 +307,9 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
         _ => {}
     }
     match snapshot.policy {
+        PolicyStatus::Ready { .. } if is_blind(snapshot) => Some(
+            "The policy looks at cameras and there is none. Start with --camera NAME=SOURCE; Set-up, Cameras says more.",
+        ),
         PolicyStatus::Ready { .. } => None,
         PolicyStatus::Absent => Some("No policy is loaded. Load one on the right."),
         PolicyStatus::Loading(_) => Some("The policy is still being loaded."),

@@ -78,8 +78,8 @@ pub fn top_bar_ui(
             if stop_ui(ui, is_stopped).clicked() {
                 commands.push(Command::Stop);
             }
-            // Where there is little room, what releases a stop comes before the rest.
-            if is_wide {
+            // Where there is little room, what releases a stop, and whose it was, come before the rest.
+            if is_wide && !is_stopped {
                 column_ui(ui, RATE_WIDTH, |ui| rate_ui(ui, snapshot, ink));
             }
             if is_wide || !is_stopped {

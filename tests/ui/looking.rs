@@ -107,6 +107,30 @@ fn a_fault_says_what_to_do_and_is_acknowledged() {
 }
 
 #[test]
+fn the_newest_fault_stands_first() {
+    use egui_kittest::kittest::Queryable as _;
+    let mut snapshot = fixture::faulty();
+    let mut newer = snapshot.faults[0].clone();
+    (newer.id, newer.since) = (9, snapshot.now);
+    snapshot.faults.push(newer);
+    let mut rig = Rig::new(snapshot);
+    let first = rig.0.get_all_by_label("Acknowledge").next();
+    first.expect("a button").click();
+    rig.settle();
+    assert_eq!(rig.take(), [Command::Acknowledge(9)]);
+}
+
+#[test]
+fn a_policy_that_looks_is_not_chosen_without_a_camera() {
+    let mut snapshot = fixture::idle();
+    snapshot.cameras.clear();
+    let mut rig = Rig::new(snapshot);
+    assert!(rig.shows("the policy has no camera"));
+    assert_eq!(rig.key(Key::P), []);
+    assert!(rig.shows("looks at cameras and there is none"));
+}
+
+#[test]
 fn a_fault_that_is_over_claims_nothing_about_the_present() {
     let mut snapshot = fixture::faulty();
     snapshot.faults.remove(0);

@@ -194,6 +194,20 @@ fn parking_is_offered_before_the_arm_drops() {
     let mut rig = Rig::new(fixture::stopped());
     rig.press("Release torque…");
     assert!(!rig.shows("Park, then release"), "not while it is stopped");
+    let mut parked = fixture::idle();
+    parked.parked = true;
+    let mut rig = Rig::new(parked);
+    rig.press("Release torque…");
+    assert!(rig.shows("The arm is parked") && !rig.shows("Park, then release"));
+    assert_eq!(rig.press("Release"), [Command::ReleaseTorque]);
+}
+
+#[test]
+fn in_a_low_window_the_joints_come_before_the_policys_times() {
+    let jogging = fixture::jogging();
+    let low = Rig::sized(jogging.clone(), [960.0, 600.0]);
+    assert!(low.shows("elbow flex") && !low.shows("denoise"));
+    assert!(Rig::sized(jogging, [1280.0, 800.0]).shows("denoise"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use smolpilot::runtime::workshop::{
     Activity, ArmCard, CalibratingView, CalibrationState, IdentifiedArm, Line, NumberingView,
     Order, PortView, SavedView, Trouble, WorkshopView,
 };
-use smolpilot::runtime::{ArmSource, Command, Connection, Snapshot};
+use smolpilot::runtime::{ArmSource, Command, Connection, Fault, FaultKind, Snapshot};
 use smolpilot::ui::Page;
 
 use crate::fixture;
@@ -210,7 +210,7 @@ fn an_arm_in_use_is_let_go_before_anything_else() {
     );
     assert!(rig.shows("in use as the follower") && rig.shows("none; choose one below"));
     assert_eq!(
-        rig.press("Let the follower go"),
+        rig.press("Disconnect the follower"),
         [Command::UseArm(Role::Follower, None)]
     );
     assert_eq!(
@@ -255,8 +255,34 @@ fn a_port_that_cannot_be_opened_says_what_to_do_and_any_port_can_be_named() {
         rig.press("Look at it"),
         said(Order::Look("/dev/pts/7".to_owned()))
     );
+    rig.write("Another port", "/dev/pts/8");
+    assert_eq!(
+        rig.key(Key::Enter),
+        said(Order::Look("/dev/pts/8".to_owned())),
+        "Enter does what the button does"
+    );
+    assert_eq!(rig.key(Key::T), [], "the field is still typed into");
     let rig = arms(WorkshopView::default());
     assert!(rig.shows("No USB port") && rig.shows("USB cable carries"));
+}
+
+#[test]
+fn a_refusal_is_said_on_the_page_where_it_was_pressed() {
+    let mut snapshot = fixture::idle();
+    let what = "the arm on /dev/ttyACM0 holds and was not disconnected";
+    let remedy = "Support it, press Release torque, then choose again.";
+    snapshot.faults = vec![Fault {
+        id: 7,
+        kind: FaultKind::Workshop,
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+        since: Duration::ZERO,
+        count: 1,
+        active: false,
+    }];
+    let mut rig = arms_over(snapshot, WorkshopView::default());
+    assert!(rig.shows(what) && rig.shows(remedy));
+    assert_eq!(rig.press("Acknowledge"), [Command::Acknowledge(7)]);
 }
 
 #[test]
@@ -301,7 +327,9 @@ fn nothing_is_saved_before_the_name_is_given_and_the_plan_was_seen() {
     rig.press("It follows: go on to save");
     rig.write("Name of this arm", "2");
     let id = "blue2".to_owned();
-    assert_eq!(rig.press("Save"), said(Order::Save { id }));
+    assert_eq!(rig.press("Save"), said(Order::Save { id: id.clone() }));
+    rig.write("Name of this arm", "");
+    assert_eq!(rig.key(Key::Enter), said(Order::Save { id }));
 }
 
 #[test]
@@ -445,7 +473,7 @@ fn an_uncalibrated_follower_is_let_go_and_calibrated_in_one_press() {
     assert!(rig.shows("no calibration of it"));
     let (port, role) = (PORT.to_owned(), Role::Follower);
     assert_eq!(
-        rig.press("Let it go and calibrate it"),
+        rig.press("Disconnect and calibrate it"),
         [
             Command::UseArm(role, None),
             Command::Workshop(Order::Calibrate { port, role })

@@ -107,6 +107,12 @@ impl Calibration {
                 out,
                 "      Enter: done   b: back   r JOINT: redo a joint   q: leave"
             )?;
+            if view.stage == Stage::Sweep {
+                writeln!(
+                    out,
+                    "      How far each joint has travelled; * is enough, ! is to be redone:"
+                )?;
+            }
         }
         Ok(())
     }
@@ -282,25 +288,34 @@ fn instruction(stage: Stage, role: Role) -> &'static str {
     }
 }
 
-/// All joints on one line: from, to, and where it is now.
+/// All joints' travels on one line, which fits a terminal of 80 columns: one that wraps cannot be drawn over.
 fn bars(bars: &[JointBar]) -> String {
     let bar = |bar: &JointBar| {
-        let name = bar.joint.name().trim_start_matches("shoulder_");
-        match bar.now {
-            None => format!("{name} silent"),
-            Some(now) => {
-                let mark = match bar.verdict {
-                    _ if !bar.is_swept => "",
-                    Travel::Full => "*",
-                    Travel::Jumped | Travel::TooLong => "!",
-                    _ => "",
-                };
-                format!("{name} {now:.0}° [{:.0}°]{mark}", bar.travel)
-            }
+        let name = short(bar.joint);
+        if bar.now.is_none() {
+            return format!("{name} silent");
         }
+        let mark = match bar.verdict {
+            _ if !bar.is_swept => "",
+            Travel::Full => "*",
+            Travel::Jumped | Travel::TooLong => "!",
+            _ => "",
+        };
+        format!("{name} {:.0}°{mark}", bar.travel)
     };
     let texts: Vec<String> = bars.iter().map(bar).collect();
     texts.join("  ")
+}
+
+fn short(joint: Joint) -> &'static str {
+    match joint {
+        Joint::ShoulderPan => "pan",
+        Joint::ShoulderLift => "lift",
+        Joint::ElbowFlex => "elbow",
+        Joint::WristFlex => "wrist",
+        Joint::WristRoll => "roll",
+        Joint::Gripper => "gripper",
+    }
 }
 
 fn report(saved: &SavedView, out: &mut dyn Write) -> anyhow::Result<Outcome> {

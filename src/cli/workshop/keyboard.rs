@@ -1,6 +1,6 @@
 //! What a person types, a line at a time, without the arm having to wait for it.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io;
 use std::thread;
 
 use anyhow::bail;
@@ -22,22 +22,21 @@ pub enum Said {
 /// Lines as they are typed.
 pub struct Keyboard {
     lines: Option<Receiver<String>>,
+    /// Anything was ever said.
+    is_heard: bool,
 }
 
 impl Keyboard {
     /// The terminal, or a script piped in; with `hands_free` nobody is listened to.
     ///
     /// # Errors
-    /// There is neither a terminal nor a script; says what to do instead.
+    /// The system gives no thread.
     pub fn of_stdin(hands_free: bool) -> anyhow::Result<Self> {
         if hands_free {
-            return Ok(Self { lines: None });
-        }
-        let stdin = io::stdin();
-        if !stdin.is_terminal() && stdin.lock().fill_buf().is_ok_and(<[u8]>::is_empty) {
-            bail!(
-                "this asks questions and nobody can answer: run it in a terminal, or calibrate with --yes, which goes on by itself when a step is done"
-            );
+            return Ok(Self {
+                lines: None,
+                is_heard: false,
+            });
         }
         let (send, lines) = bounded(LINES);
         // Ends with its input, or with the program.
@@ -51,18 +50,53 @@ impl Keyboard {
                     }
                 }
             })?;
-        Ok(Self { lines: Some(lines) })
+        Ok(Self::of_lines(lines))
+    }
+
+    fn of_lines(lines: Receiver<String>) -> Self {
+        Self {
+            lines: Some(lines),
+            is_heard: false,
+        }
     }
 
     /// The next line, if there is one.
-    pub fn said(&self) -> Said {
+    ///
+    /// # Errors
+    /// It ended before anything was said: there is neither a terminal nor a script. Says what to do instead.
+    pub fn said(&mut self) -> anyhow::Result<Said> {
         let Some(lines) = &self.lines else {
-            return Said::Nothing;
+            return Ok(Said::Nothing);
         };
         match lines.try_recv() {
-            Ok(line) => Said::Line(line),
-            Err(TryRecvError::Empty) => Said::Nothing,
-            Err(TryRecvError::Disconnected) => Said::End,
+            Ok(line) => {
+                self.is_heard = true;
+                Ok(Said::Line(line))
+            }
+            Err(TryRecvError::Empty) => Ok(Said::Nothing),
+            Err(TryRecvError::Disconnected) if self.is_heard => Ok(Said::End),
+            Err(TryRecvError::Disconnected) => bail!(
+                "this asks questions and nobody can answer: run it in a terminal, or calibrate with --yes, which goes on by itself when a step is done"
+            ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_an_end_only_after_something_was_said() {
+        let (send, lines) = bounded(1);
+        let mut keyboard = Keyboard::of_lines(lines);
+        assert_eq!(keyboard.said().unwrap(), Said::Nothing);
+        send.send("b".to_owned()).unwrap();
+        assert_eq!(keyboard.said().unwrap(), Said::Line("b".to_owned()));
+        drop(send);
+        assert_eq!(keyboard.said().unwrap(), Said::End);
+        let (_, lines) = bounded(1);
+        let silent = Keyboard::of_lines(lines).said().unwrap_err();
+        assert!(silent.to_string().contains("nobody can answer"));
     }
 }

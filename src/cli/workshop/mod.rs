@@ -37,18 +37,18 @@ trait Talk {
 pub fn calibrate(args: &CalibrateArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let clock = Clock::real();
     let mut shop = Shop::new(Tools::of_machine(clock.clone()));
-    let keyboard = Keyboard::of_stdin(args.yes)?;
+    let mut keyboard = Keyboard::of_stdin(args.yes)?;
     let talk = Calibration::begin(&mut shop, args, io::stdout().is_terminal())?;
-    converse(talk, &mut shop, &keyboard, &clock, out)
+    converse(talk, &mut shop, &mut keyboard, &clock, out)
 }
 
 /// `smolpilot setup`
 pub fn setup(args: &SetupArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let clock = Clock::real();
     let mut shop = Shop::new(Tools::of_machine(clock.clone()));
-    let keyboard = Keyboard::of_stdin(false)?;
+    let mut keyboard = Keyboard::of_stdin(false)?;
     let talk = Setup::begin(&mut shop, args)?;
-    converse(talk, &mut shop, &keyboard, &clock, out)
+    converse(talk, &mut shop, &mut keyboard, &clock, out)
 }
 
 /// Turn after turn until it is over, or Ctrl-C ends it: between two turns, never in the middle of what is being written.
@@ -56,7 +56,7 @@ pub fn setup(args: &SetupArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 fn converse(
     mut talk: impl Talk,
     shop: &mut Shop,
-    keyboard: &Keyboard,
+    keyboard: &mut Keyboard,
     clock: &Clock,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
@@ -65,7 +65,7 @@ fn converse(
         // Asked before the turn: what is saved in it is told in the next one.
         let is_over = ending::interrupted();
         shop.turn();
-        if let Some(outcome) = talk.turn(shop, &keyboard.said(), out)? {
+        if let Some(outcome) = talk.turn(shop, &keyboard.said()?, out)? {
             return Ok(outcome);
         }
         if is_over {

@@ -148,7 +148,7 @@ fn verdict_words(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Refused(why) => Some(format!("Not numbered: {why}.")),
         Verdict::Foreign(motor) => Some(format!(
-            "This servo has the number {} already: that of {}. If it is the right one, type: yes",
+            "This servo has the number {} already: that of {}. Is the one before still plugged in? Then swap it. If this is the right one, type: yes",
             motor.id, motor.joint
         )),
         Verdict::Right | Verdict::Number(_) => None,
@@ -165,7 +165,10 @@ fn asked_words(view: &NumberingView) -> String {
             motor.id
         ),
         (None, Some(problems)) if problems.is_empty() => {
-            "All six servos answer. Next: smolpilot calibrate.".to_owned()
+            format!(
+                "All six servos answer. Next: smolpilot calibrate --port {} --role {} --id NAME",
+                view.port, view.role
+            )
         }
         (None, Some(problems)) => format!(
             "The chain is not right yet: {}. Put it right, then Enter.",

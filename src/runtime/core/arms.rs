@@ -46,7 +46,7 @@ impl Control {
             return;
         };
         let what = format!("{order} on {port} was asked for, but its arm is in use as the {role}");
-        let remedy = "Let that arm go first (Set-up, Arms), then ask again.";
+        let remedy = "Disconnect that arm first (Set-up, Arms), then ask again.";
         let kind = FaultKind::Workshop;
         self.faults
             .flash(self.now, kind, "order", words(what, remedy));
@@ -60,7 +60,7 @@ impl Control {
             if let Some(other) = taken {
                 return Some((
                     format!("{port} was asked for as the {role}, but it is in use as the {other}"),
-                    format!("Let the {other} go first."),
+                    format!("Disconnect the {other} first."),
                 ));
             }
             if self.workshop.busy_port() == Some(port) {
@@ -81,12 +81,14 @@ impl Control {
                 )
             });
         }
+        // The pretend arm falls on nobody.
+        let is_real = self.sources.follower != Some(ArmSource::Simulated);
         let is_connected = matches!(self.arm.connection, Connection::Connected { .. });
         let holds = self.arm.held_joints > 0 || self.arm.armed || self.arm.change.is_some();
         // Nobody would hear a stop any more, and nobody lower it.
-        (is_connected && holds).then(|| {
+        (is_real && is_connected && holds).then(|| {
             (
-                format!("the arm on {} holds and was not let go", self.name),
+                format!("the arm on {} holds and was not disconnected", self.name),
                 "Support it, press Release torque, then choose again.".to_owned(),
             )
         })
@@ -97,7 +99,7 @@ impl Control {
         if !matches!(self.arm.connection, Connection::Lost(_)) {
             return;
         }
-        let what = format!("{} was let go while it did not answer", self.name);
+        let what = format!("{} was disconnected while it did not answer", self.name);
         let remedy = "If it holds, it goes on holding: support it and switch its supply off.";
         let kind = FaultKind::Workshop;
         self.faults
@@ -167,6 +169,15 @@ mod tests {
         bench.tick(vec![]);
         bench.tick(vec![using("COM5")]);
         assert_eq!(bench.arms, [(Role::Follower, Some(port("COM5")))]);
+    }
+
+    #[test]
+    fn a_pretend_arm_that_holds_makes_room() {
+        let mut bench = flying(50);
+        bench.control.sources.follower = Some(ArmSource::Simulated);
+        bench.tick(vec![using("COM5")]);
+        assert_eq!(bench.arms, [(Role::Follower, Some(port("COM5")))]);
+        assert_eq!(bench.seen.mode, Mode::Hold);
     }
 
     #[test]

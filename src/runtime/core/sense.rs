@@ -56,8 +56,10 @@ impl Control {
         self.arm.clearance = state.clearance;
         if state.retries > self.arm.retries {
             let repeated = state.retries;
-            let what =
-                format!("{repeated} packets on the bus were lost so far and asked for again");
+            let what = match repeated {
+                1 => "one packet on the bus was lost so far and asked for again".to_owned(),
+                _ => format!("{repeated} packets on the bus were lost so far and asked for again"),
+            };
             let remedy =
                 "The run goes on. If the number keeps rising, check the cable and the hub.";
             let kind = FaultKind::BusRetry;
@@ -228,7 +230,7 @@ impl Control {
                 missing.then(|| {
                     words(
                         format!("no camera feeds {view}; the policy goes without this view"),
-                        "Bind a camera to it, or add one.",
+                        "Choose the camera that stands there under Set-up, Cameras; a new one is named at the start: --camera NAME=SOURCE.",
                     )
                 })
             });

@@ -157,6 +157,8 @@ impl Shop {
             }
             Order::Look(path) => {
                 self.leave();
+                // It may have been calibrated meanwhile, in a terminal or by LeRobot.
+                self.known = self.tools.known();
                 self.look_at(path);
             }
             Order::FindPort => {
@@ -375,6 +377,6 @@ fn named(path: &str) -> PortInfo {
 fn driven_trouble(port: &str) -> Trouble {
     Trouble {
         what: format!("{port} is in use: the runtime drives the arm on it"),
-        remedy: "Let that arm go first, under Arms.".to_owned(),
+        remedy: "Disconnect that arm first, under Arms.".to_owned(),
     }
 }

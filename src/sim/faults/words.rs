@@ -12,7 +12,7 @@ use super::{Aim, Chance, Distortion, EVERY_SERVO, Fault};
      after:N=HEX duplicate:N reverse swap:N:N wrongid:N=ID toolong:N tooshort:N params:N=HEX late:MS delay:MS stall:MS burst:N mute:ID \
      mute:ID*TRANSACTIONS silent echo echo:off disconnect disconnect:BYTES supply:VOLTS alarms:ID=BITS stuck:ID worn:ID object:ID=COUNTS \
      kick:ID=COUNTS pos:ID=COUNTS offset:ID=COUNTS brownout:ID temperature:ID=C id:OLD=NEW model:ID=NUMBER firmware:ID=MAJOR.MINOR \
-     poke:ID:ADDRESS=BYTE heal"
+     poke:ID:ADDRESS=BYTE heal; of the hands in a script: hand:GESTURE plug:JOINT unplug:JOINT only:JOINT plug:all"
 )]
 pub struct UnknownFault(String);
 

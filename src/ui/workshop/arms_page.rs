@@ -10,7 +10,7 @@ use crate::ui::card::{badge_ui, card_ui, heading_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
-use crate::ui::workshop::{WorkshopDraft, let_go_ui, order};
+use crate::ui::workshop::{WorkshopDraft, is_entered, let_go_ui, order};
 
 /// Draws the page.
 pub fn arms_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
@@ -31,15 +31,16 @@ pub fn arms_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
         }
     });
     let ports = &snapshot.workshop.ports;
-    if snapshot.workshop.is_surveyed && !ports.iter().any(|port| port.info.usb) {
-        ui.label("No USB port is there.");
-        weak_ui(ui, System::here().without_port());
-    }
     // What cannot be an arm comes last and small.
     let (likely, unlikely): (Vec<&PortView>, Vec<&PortView>) = ports.iter().partition(|port| {
         let is_used = snapshot.sources.role_of(&port.info.path).is_some();
         port.info.adapter || is_used || port.line != Line::Unknown
     });
+    if snapshot.workshop.is_surveyed && likely.is_empty() {
+        ui.label("No USB port is there.");
+        weak_ui(ui, format!("{}.", System::here().without_port()));
+        ui.add_space(6.0);
+    }
     for port in likely {
         port_ui(ui, snapshot, port, &mut draft.workshop, commands);
         ui.add_space(6.0);
@@ -58,7 +59,7 @@ pub fn arms_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &m
             badge_ui(ui, "in use as the follower", theme::tokens(ui).text);
         } else if ui
             .button("Fly the simulated arm")
-            .on_hover_text("The follower in use is let go; it must not hold.")
+            .on_hover_text("The follower in use is disconnected; it must not hold.")
             .clicked()
         {
             commands.push(Command::UseArm(Role::Follower, Some(ArmSource::Simulated)));
@@ -87,15 +88,15 @@ fn in_use_ui(ui: &mut Ui, snapshot: &Snapshot, role: Role, commands: &mut Vec<Co
         if role == Role::Follower {
             weak_ui(ui, connection_word(snapshot));
         }
-        let label = format!("Let the {role} go");
-        let hint = "Closes its port, so that it can be calibrated or replaced. An arm that holds is not let go.";
+        let label = format!("Disconnect the {role}");
+        let hint = "Closes its port, so that it can be calibrated or replaced. Release its torque first: an arm that holds stays connected.";
         if ui.button(label).on_hover_text(hint).clicked() {
             commands.push(Command::UseArm(role, None));
         }
         let is_uncalibrated = matches!(snapshot.connection, Connection::Uncalibrated(_));
         if let (Role::Follower, true, Some(port)) = (role, is_uncalibrated, source.port()) {
             let port = port.to_owned();
-            if ui.button("Let it go and calibrate it").clicked() {
+            if ui.button("Disconnect and calibrate it").clicked() {
                 commands.push(Command::UseArm(role, None));
                 order(commands, Order::Calibrate { port, role });
             }
@@ -150,7 +151,7 @@ fn port_ui(
             }
         });
         if used_as.is_some() {
-            weak_ui(ui, "Let it go to calibrate it or to number its servos.");
+            weak_ui(ui, "Disconnect it to calibrate it or to number its servos.");
             return;
         }
         match &port.line {
@@ -297,12 +298,14 @@ fn named_port_ui(ui: &mut Ui, draft: &mut WorkshopDraft, commands: &mut Vec<Comm
         let field = TextEdit::singleline(&mut draft.port)
             .hint_text("/dev/ttyUSB0, COM7")
             .desired_width(180.0);
-        ui.add(field).accessible_name("Another port");
+        let field = ui.add(field).accessible_name("Another port");
         let path = draft.port.trim().to_owned();
         let look = ui.add_enabled(!path.is_empty(), Button::new("Look at it"));
-        if look.clicked() {
+        if !path.is_empty() && (look.clicked() || is_entered(ui, &field)) {
             order(commands, Order::Look(path));
             draft.port.clear();
+            // The next port is typed at once, and its letters are no keys of the cockpit.
+            field.request_focus();
         }
     });
 }

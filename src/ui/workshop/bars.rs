@@ -8,6 +8,7 @@ use egui::{
 use crate::arm::workbench::calibrating::JointBar;
 use crate::arm::workbench::sweep::Travel;
 use crate::joint::Joint;
+use crate::ui::card::weak_ui;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -29,6 +30,7 @@ pub fn bars_ui(ui: &mut Ui, bars: &[JointBar], is_swept: bool) -> Option<Joint> 
     // Measured once: what a row holds must not make the next one wider.
     let width = (ui.available_width() - beside - button).max(80.0);
     let mut redo = None;
+    head_ui(ui, width);
     for bar in bars {
         ui.horizontal(|ui| {
             cell_ui(ui, NAME_WIDTH, |ui| {
@@ -42,6 +44,21 @@ pub fn bars_ui(ui: &mut Ui, bars: &[JointBar], is_swept: bool) -> Option<Joint> 
         });
     }
     redo
+}
+
+/// What the columns are.
+fn head_ui(ui: &mut Ui, width: f32) {
+    ui.horizontal(|ui| {
+        let beside = NAME_WIDTH + ui.spacing().item_spacing.x + width;
+        cell_ui(ui, beside, |_| {});
+        for (words, width) in [("from, to", ENDS_WIDTH), ("travel", TRAVEL_WIDTH)] {
+            cell_ui(ui, width, |ui| {
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    weak_ui(ui, words);
+                });
+            });
+        }
+    });
 }
 
 fn redo_ui(ui: &mut Ui, joint: Joint) -> bool {
@@ -113,7 +130,7 @@ fn figures_ui(ui: &mut Ui, bar: &JointBar) {
         Travel::Unmoved => ("lead it", tokens.weak),
         Travel::TooShort => ("too short", tokens.text),
         Travel::Partial => ("more?", tokens.text),
-        Travel::Full => ("whole", tokens.good),
+        Travel::Full => ("full", tokens.good),
         Travel::TooLong => ("too long", tokens.fault_text),
         Travel::Jumped => ("jumped", tokens.fault_text),
     };

@@ -14,7 +14,7 @@ use crate::ui::draft::Draft;
 use crate::ui::scene_panel::{SceneSubject, scene_ui};
 use crate::ui::theme;
 use crate::ui::workshop::bars::bars_ui;
-use crate::ui::workshop::{areas, back_ui, head_ui, let_go_ui, next_ui, order, swung};
+use crate::ui::workshop::{UNWRITTEN, areas, back_ui, head_ui, let_go_ui, next_ui, order, swung};
 
 /// Steps in all, with saving.
 pub const STEPS: usize = Stage::ALL.len() + 1;
@@ -29,7 +29,7 @@ pub fn calibrate_ui(
 ) {
     let title = format!("Calibrate the {} on {}", view.role, view.port);
     let step = view.stage as usize + 1;
-    head_ui(ui, &title, Some((step, STEPS)), commands);
+    head_ui(ui, &title, Some((step, STEPS)), UNWRITTEN, commands);
     draft.scene.subject = Some(subject(ui, view));
     let [words, buttons, picture] = areas(ui);
     ui.scope_builder(UiBuilder::new().max_rect(words), |ui| {
@@ -80,6 +80,8 @@ fn buttons_ui(ui: &mut Ui, view: &CalibratingView, draft: &mut Draft, commands: 
     let label = match view.stage {
         Stage::Middle => "It stands in the middle",
         Stage::Sweep => "All joints are swept",
+        Stage::Close if view.role == Role::Leader => "It is pressed",
+        Stage::Open if view.role == Role::Leader => "It is let go",
         Stage::Close => "It is closed",
         Stage::Open => "It is open",
         Stage::Check => "It follows: go on to save",
@@ -112,13 +114,22 @@ fn what_to_do(view: &CalibratingView) -> Vec<&'static str> {
                 }
             },
         ],
+        Stage::Sweep if missing_joint(view).is_none() => vec![
+            "Every joint went through its travel. Go on, or lead a joint further if it has not reached both ends.",
+        ],
         Stage::Sweep => vec![
-            "Lead each joint slowly to both of its ends, one after the other. The amber arm shows which one is missing.",
+            "Lead each joint slowly to both of its ends, in any order. The amber arm shows the next one that is missing.",
             "Wrist roll turns freely and needs no sweep.",
         ],
-        Stage::Close => vec!["Close the gripper all the way and leave it closed."],
+        Stage::Close => match view.role {
+            Role::Follower => vec!["Close the gripper all the way and leave it closed."],
+            Role::Leader => vec!["Press the trigger all the way and keep it pressed."],
+        },
         Stage::Open => vec![
-            "Now open the gripper all the way and leave it open.",
+            match view.role {
+                Role::Follower => "Now open the gripper all the way and leave it open.",
+                Role::Leader => "Now let the trigger go all the way.",
+            },
             "This shows which way it opens: a gripper mounted the other way round is noticed here.",
         ],
         Stage::Check => vec![

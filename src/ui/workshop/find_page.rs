@@ -6,11 +6,11 @@ use crate::arm::workbench::finding::Finding;
 use crate::runtime::Command;
 use crate::runtime::workshop::Order;
 use crate::ui::card::weak_ui;
-use crate::ui::workshop::{head_ui, next_ui, order, say_ui};
+use crate::ui::workshop::{UNWRITTEN, head_ui, next_ui, order, say_ui};
 
 /// Draws the step.
 pub fn find_ui(ui: &mut Ui, finding: &Finding, commands: &mut Vec<Command>) {
-    head_ui(ui, "Find a port by its plug", None, commands);
+    head_ui(ui, "Find a port by its plug", None, UNWRITTEN, commands);
     match finding {
         Finding::Unplug { before } => {
             say_ui(

@@ -9,7 +9,7 @@ use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::theme;
 use crate::ui::words;
-use crate::ui::workshop::{head_ui, let_go_ui, order, say_ui};
+use crate::ui::workshop::{UNWRITTEN, head_ui, let_go_ui, order, say_ui};
 
 /// Degrees of travel that fill a bar.
 const FULL: f32 = 90.0;
@@ -21,7 +21,7 @@ pub fn identify_ui(
     draft: &mut Draft,
     commands: &mut Vec<Command>,
 ) {
-    head_ui(ui, "Which arm is which?", None, commands);
+    head_ui(ui, "Which arm is which?", None, UNWRITTEN, commands);
     say_ui(
         ui,
         "Move one arm by hand: its bars follow, and its port is named. Nothing is driven.",

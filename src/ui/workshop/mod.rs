@@ -10,20 +10,23 @@ mod save_page;
 
 use std::collections::BTreeMap;
 
-use egui::{Align, Button, Layout, Rect, RichText, ScrollArea, Ui, Vec2};
+use egui::{Align, Button, Key, Layout, Rect, Response, RichText, ScrollArea, Ui, Vec2};
 
 use crate::arm::Role;
 use crate::arm::workbench::sweep::usual_travel;
 use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{Activity, Order, Trouble};
-use crate::runtime::{Command, Snapshot};
+use crate::runtime::{Command, Fault, FaultKind, Snapshot};
 use crate::ui::card::card_ui;
 use crate::ui::draft::Draft;
+use crate::ui::notice_panel::fault_ui;
 use crate::ui::theme;
 
 /// Share of a step's page that the words take.
 const WORDS_SHARE: f32 = 0.6;
 const BUTTONS_HEIGHT: f32 = 36.0;
+/// What Cancel leaves behind where nothing is written on the way.
+const UNWRITTEN: &str = "Leaves without writing anything.";
 /// Seconds in which the ghost leads a joint through its travel and back.
 const SWING_SECONDS: f64 = 4.0;
 
@@ -61,6 +64,12 @@ pub fn workshop_ui(
         trouble_ui(ui, trouble);
         ui.add_space(8.0);
     }
+    // What was pressed here and refused is said here, and not in the cockpit alone.
+    let refused = |fault: &&Fault| fault.kind == FaultKind::Workshop;
+    for fault in snapshot.faults.iter().filter(refused) {
+        fault_ui(ui, snapshot, fault, commands);
+        ui.add_space(8.0);
+    }
     if !matches!(snapshot.workshop.activity, Activity::Calibrating(_)) {
         draft.workshop.is_saving = false;
     }
@@ -93,6 +102,11 @@ pub fn workshop_ui(
     }
 }
 
+/// Enter ended the typing in this field.
+fn is_entered(ui: &Ui, field: &Response) -> bool {
+    field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter))
+}
+
 fn order(commands: &mut Vec<Command>, order: Order) {
     commands.push(Command::Workshop(order));
 }
@@ -107,8 +121,14 @@ fn trouble_ui(ui: &mut Ui, trouble: &Trouble) {
     });
 }
 
-/// The head of a step: what is being done, which step of how many, and the way out.
-fn head_ui(ui: &mut Ui, title: &str, step: Option<(usize, usize)>, commands: &mut Vec<Command>) {
+/// The head of a step: what is being done, which step of how many, and the way out with what it leaves behind.
+fn head_ui(
+    ui: &mut Ui,
+    title: &str,
+    step: Option<(usize, usize)>,
+    leaving: &str,
+    commands: &mut Vec<Command>,
+) {
     ui.horizontal(|ui| {
         ui.label(theme::strong(title).size(theme::LEAD));
         if let Some((step, of)) = step {
@@ -116,8 +136,7 @@ fn head_ui(ui: &mut Ui, title: &str, step: Option<(usize, usize)>, commands: &mu
             ui.label(RichText::new(format!("step {step} of {of}")).color(color));
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let hint = "Leaves without writing anything.";
-            if ui.button("Cancel").on_hover_text(hint).clicked() {
+            if ui.button("Cancel").on_hover_text(leaving).clicked() {
                 order(commands, Order::Cancel);
             }
         });

@@ -6,7 +6,7 @@ use crate::arm::workbench::numbering::{Numbered, Verdict, gears, id_of};
 use crate::joint::{Joint, JointVec};
 use crate::runtime::workshop::{NumberingView, Order};
 use crate::runtime::{Command, Snapshot};
-use crate::ui::card::{dot_ui, weak_ui};
+use crate::ui::card::{card_ui, dot_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::scene_panel::{SceneSubject, scene_ui};
 use crate::ui::theme;
@@ -15,6 +15,9 @@ use crate::ui::workshop::{areas, back_ui, head_ui, next_ui, order, say_ui, swung
 
 /// The pose of the picture, robot units: a little folded, so that every joint is seen to turn.
 const POSE: JointVec = JointVec([0.0, -30.0, 40.0, 20.0, 0.0, 30.0]);
+
+/// Each number is written at once, into its servo alone.
+const NUMBERED: &str = "Leaves. Servos that have their numbers keep them.";
 
 /// Draws the step.
 pub fn number_ui(
@@ -26,7 +29,7 @@ pub fn number_ui(
 ) {
     let done = view.done.iter().flatten().count();
     let title = format!("Number the servos of the {} on {}", view.role, view.port);
-    head_ui(ui, &title, Some((done.min(5) + 1, 6)), commands);
+    head_ui(ui, &title, Some((done.min(5) + 1, 6)), NUMBERED, commands);
     draft.scene.subject = Some(SceneSubject {
         joints: POSE,
         ghost: view.wanted.map(|motor| swung(ui, POSE, motor.joint)),
@@ -128,18 +131,27 @@ fn chain_words_ui(ui: &mut Ui, view: &NumberingView) {
 fn verdict_ui(ui: &mut Ui, view: &NumberingView, commands: &mut Vec<Command>) {
     match &view.verdict {
         Some(Verdict::Refused(why)) => {
-            ui.label(theme::strong(format!("Not numbered: {why}.")));
+            let tokens = theme::tokens(ui);
+            card_ui(ui, tokens.fault, |ui| {
+                ui.label(theme::strong(format!("Not numbered: {why}.")));
+            });
         }
         Some(Verdict::Foreign(motor)) => {
-            ui.label(theme::strong(format!(
-                "This servo has the number {} already: that of the {}.",
-                motor.id,
-                words::joint(motor.joint)
-            )));
-            weak_ui(ui, "Is it the right one? If it is, give it the new number.");
-            if ui.button("Number it all the same").clicked() {
-                order(commands, Order::Insist);
-            }
+            let tokens = theme::tokens(ui);
+            card_ui(ui, tokens.human, |ui| {
+                ui.label(theme::strong(format!(
+                    "This servo has the number {} already: that of the {}.",
+                    motor.id,
+                    words::joint(motor.joint)
+                )));
+                weak_ui(
+                    ui,
+                    "Is the one before still plugged in? Then swap it. If this is the right one, give it the new number.",
+                );
+                if ui.button("Number it all the same").clicked() {
+                    order(commands, Order::Insist);
+                }
+            });
         }
         Some(Verdict::Right | Verdict::Number(_)) | None => {}
     }

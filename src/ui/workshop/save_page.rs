@@ -10,7 +10,7 @@ use crate::ui::draft::Draft;
 use crate::ui::theme;
 use crate::ui::words;
 use crate::ui::workshop::calibrate_page::STEPS;
-use crate::ui::workshop::{back_ui, head_ui, next_ui, order, say_ui};
+use crate::ui::workshop::{UNWRITTEN, back_ui, head_ui, is_entered, next_ui, order, say_ui};
 
 /// Draws the last step.
 pub fn save_ui(
@@ -21,22 +21,29 @@ pub fn save_ui(
     commands: &mut Vec<Command>,
 ) {
     let title = format!("Calibrate the {} on {}", view.role, view.port);
-    head_ui(ui, &title, Some((STEPS, STEPS)), commands);
+    head_ui(ui, &title, Some((STEPS, STEPS)), UNWRITTEN, commands);
     say_ui(
         ui,
         "Name the arm and save. Only now anything is written: the servos' homing and limits, then the file that LeRobot reads too.",
     );
     let draft = &mut draft.workshop;
-    if draft.id_for.as_deref() != Some(&view.port) {
+    let is_new = draft.id_for.as_deref() != Some(&view.port);
+    if is_new {
         draft.id_for = Some(view.port.clone());
         draft.id.clone_from(&view.suggested_id);
     }
+    let mut is_named = false;
     ui.horizontal(|ui| {
         ui.label("Name of this arm");
         let field = TextEdit::singleline(&mut draft.id)
             .hint_text("a word, such as blue")
             .desired_width(200.0);
-        ui.add(field).accessible_name("Name of this arm");
+        let field = ui.add(field).accessible_name("Name of this arm");
+        // A name that stands there already is not to be taken by an Enter too many.
+        if is_new && draft.id.is_empty() {
+            field.request_focus();
+        }
+        is_named = is_entered(ui, &field);
         let id = draft.id.trim();
         let known = snapshot.workshop.known.iter();
         let mut known = known.filter(|(role, _)| *role == view.role);
@@ -63,7 +70,7 @@ pub fn save_ui(
             draft.is_saving = false;
         }
         let can_save = !id.is_empty() && view.plan.is_some() && view.holding.is_empty();
-        if next_ui(ui, "Save", can_save) {
+        if next_ui(ui, "Save", can_save) || (is_named && can_save) {
             order(commands, Order::Save { id });
         }
     });
@@ -80,7 +87,13 @@ fn plan_ui(ui: &mut Ui, view: &CalibratingView) {
         .striped(true)
         .spacing([18.0, 4.0])
         .show(ui, |ui| {
-            for head in ["joint", "homing offset", "lowest", "highest", ""] {
+            for head in [
+                "joint",
+                "homing offset",
+                "lowest",
+                "highest",
+                "counts, 4096 a turn",
+            ] {
                 ui.label(theme::section(ui, head));
             }
             ui.end_row();
@@ -113,7 +126,7 @@ fn plan_ui(ui: &mut Ui, view: &CalibratingView) {
 /// Draws what was done.
 pub fn saved_ui(ui: &mut Ui, snapshot: &Snapshot, saved: &SavedView, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
-    let title = format!("{} {} is calibrated", saved.role, saved.id);
+    let title = format!("The {} {} is calibrated", saved.role, saved.id);
     ui.label(theme::strong(title).size(theme::LEAD).color(tokens.good));
     ui.add_space(6.0);
     let written = match saved.changed.len() {
@@ -133,7 +146,7 @@ pub fn saved_ui(ui: &mut Ui, snapshot: &Snapshot, saved: &SavedView, commands: &
         };
         let is_used = snapshot.sources.of(saved.role) == Some(&source);
         if is_used {
-            ui.label(format!("in use as the {}", saved.role));
+            ui.label(format!("In use as the {}.", saved.role));
         } else if next_ui(ui, &format!("Use as {}", saved.role), true) {
             commands.push(Command::UseArm(saved.role, Some(source)));
         }
