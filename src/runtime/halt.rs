@@ -25,9 +25,9 @@ pub struct Halt {
 pub enum Halted {
     /// Every joint with torque was read back to hold its pose.
     Holding,
-    /// There is no arm that could move, as far as the program reaches.
+    /// There is no arm that this program has left with torque.
     NoArm,
-    /// The servos did not confirm it in time: the arm may still move.
+    /// The servos did not confirm it in time, or the arm was lost before they could: it may still move.
     Unconfirmed,
 }
 
@@ -36,7 +36,7 @@ impl Halted {
     pub fn at_end(last: &Snapshot) -> Self {
         if last.stopped.as_ref().is_some_and(|stop| stop.acknowledged) {
             Self::Holding
-        } else if matches!(last.connection, Connection::Connected { .. }) {
+        } else if may_move(last) {
             Self::Unconfirmed
         } else {
             Self::NoArm
@@ -62,7 +62,7 @@ impl Halt {
             if stands && (heard || is_silent(&seen)) {
                 return Halted::Holding;
             }
-            if heard && !matches!(seen.connection, Connection::Connected { .. }) {
+            if heard && !may_move(&seen) {
                 return Halted::NoArm;
             }
             if Instant::now() >= end {
@@ -71,6 +71,11 @@ impl Halt {
             thread::sleep(LOOK);
         }
     }
+}
+
+/// There is an arm that can be asked, or one that no longer can be and had torque.
+fn may_move(seen: &Snapshot) -> bool {
+    matches!(seen.connection, Connection::Connected { .. }) || seen.left_holding
 }
 
 /// A watchdog has written the last snapshot of a loop that ticks no more.
@@ -121,7 +126,10 @@ mod tests {
         assert_eq!(halted(moving.clone(), seen(9, false)), Halted::Unconfirmed);
         let mut absent = seen(2, false);
         absent.connection = Connection::Absent;
-        assert_eq!(halted(moving, absent), Halted::NoArm);
+        assert_eq!(halted(moving.clone(), absent.clone()), Halted::NoArm);
+        absent.left_holding = true;
+        assert_eq!(Halted::at_end(&absent), Halted::Unconfirmed);
+        assert_eq!(halted(moving, absent), Halted::Unconfirmed);
     }
 
     #[test]

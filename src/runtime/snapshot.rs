@@ -249,6 +249,8 @@ pub struct Snapshot {
     /// Joints whose servos have torque, as far as they were last asked. Where the arm is not armed, 0 means limp; anything
     /// else is an arm that holds in part, or that another program left holding.
     pub held_joints: usize,
+    /// The arm was lost while its servos had torque: they do what they were told last, and no stop reaches them.
+    pub left_holding: bool,
     /// Torque is being switched on, joint by joint: the share that is done, 0 to 1. A stop breaks it off.
     pub arming: Option<f32>,
     /// The arm is being let down before torque goes off: the share that is done, 0 to 1. A stop breaks it off.

@@ -114,6 +114,7 @@ impl Control {
         self.arm.change = None;
         self.arm.armed = false;
         self.arm.held_joints = 0;
+        self.arm.left_holding = false;
         self.arm.gone = false;
         self.arm.failed = None;
         self.arm.failures = 0;

@@ -189,6 +189,8 @@ struct ArmWatch {
     armed: bool,
     /// Joints whose servos have torque, be the arm armed or not.
     held_joints: usize,
+    /// It was lost while servos had torque, and was neither met again nor replaced since.
+    left_holding: bool,
     measured: JointVec,
     commanded: JointVec,
     limits: [JointVec; 2],

@@ -51,6 +51,7 @@ impl Control {
             arms_chosen: self.arms_chosen,
             connection: self.arm.connection.clone(),
             held_joints: self.arm.held_joints,
+            left_holding: self.arm.left_holding,
             arming: self.share_of(Wanted::Torque),
             releasing: self.share_of(Wanted::Release),
             approaching: self.approach.share(),

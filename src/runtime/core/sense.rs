@@ -51,6 +51,7 @@ impl Control {
         let torque = state.torque;
         self.arm.connection = Connection::Connected { torque };
         self.arm.held_joints = state.held_joints;
+        self.arm.left_holding = false;
         self.arm.limits = state.limits;
         self.arm.clearance = state.clearance;
         if state.retries > self.arm.retries {
@@ -104,6 +105,7 @@ impl Control {
 
     fn disconnected(&mut self, connection: Connection) {
         self.arm.connection = connection;
+        self.arm.left_holding |= self.arm.held_joints > 0;
         self.arm.armed = false;
         self.arm.held_joints = 0;
         self.arm.change = None;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use smolpilot::arm::{Arm, Options};
 use smolpilot::clock::Clock;
 use smolpilot::joint::Joint;
-use smolpilot::runtime::{Command, FaultKind, Halted, Mode};
+use smolpilot::runtime::{Command, Connection, FaultKind, Halted, Mode};
 use smolpilot::sim::{Fault, SimArm};
 
-use crate::flight::{Flight, Plan, turned};
+use crate::flight::{Flight, Plan, START, turned};
 use crate::stand::{Stand, armed, fault};
 
 #[test]
@@ -103,6 +103,27 @@ fn fault_29_an_arm_that_confirms_nothing_does_not_keep_the_program_from_ending()
     }
     assert!(flight.now() < then + Duration::from_millis(1500));
     assert!(!flight.snapshot.stopped.as_ref().unwrap().acknowledged);
+}
+
+#[test]
+fn fault_29_an_arm_that_is_lost_on_the_way_is_not_said_to_stand() {
+    let mut flight = Flight::moving();
+    flight.arm.inject(Fault::Disconnect);
+    flight.tell(Command::Shutdown);
+    while !flight.runtime.has_ended() {
+        flight.tick();
+    }
+    let connected = matches!(flight.snapshot.connection, Connection::Connected { .. });
+    assert!(!connected && flight.snapshot.left_holding);
+    assert_eq!(Halted::at_end(&flight.snapshot), Halted::Unconfirmed);
+    // One that was limp does not move.
+    let mut flight = Flight::at_rest(Plan::new(START));
+    flight.arm.inject(Fault::Disconnect);
+    flight.tell(Command::Shutdown);
+    while !flight.runtime.has_ended() {
+        flight.tick();
+    }
+    assert_eq!(Halted::at_end(&flight.snapshot), Halted::NoArm);
 }
 
 #[test]
