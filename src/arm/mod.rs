@@ -42,6 +42,7 @@ mod second_opinion;
 mod servo;
 mod supply;
 pub mod sweep;
+mod text;
 pub mod workbench;
 
 use std::time::Duration;
@@ -71,6 +72,7 @@ pub use problem::Problem;
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 pub use supply::Window;
+pub use text::read_text;
 
 use crate::clock::Clock;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
