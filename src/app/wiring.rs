@@ -26,7 +26,6 @@ use crate::runtime::{
 /// The task of a first start; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
-/// The name of the pretend arm.
 /// What to put together.
 #[derive(Clone, Debug)]
 pub struct RigOptions {
