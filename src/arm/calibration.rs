@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::arm::role::Role;
+use crate::arm::text::read_text;
 use crate::arm::turn::COUNTS_PER_TURN;
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
@@ -92,7 +93,7 @@ struct File {
 impl Calibration {
     /// Reads a file that LeRobot (or this program) wrote.
     pub fn read(path: &Path) -> Result<Self, CalibrationError> {
-        let text = std::fs::read_to_string(path).map_err(|source| CalibrationError::Read {
+        let text = read_text(path).map_err(|source| CalibrationError::Read {
             path: path.to_owned(),
             source,
         })?;

@@ -31,6 +31,7 @@ mod role;
 mod second_opinion;
 mod servo;
 mod supply;
+mod text;
 pub mod turn;
 pub mod workbench;
 
@@ -52,6 +53,7 @@ pub use problem::Problem;
 pub use role::{Role, UnknownRole};
 pub use servo::Telemetry;
 pub use supply::VoltageClass;
+pub use text::read_text;
 pub use turn::COUNTS_PER_TURN;
 
 use crate::clock::Clock;

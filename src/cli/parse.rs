@@ -12,6 +12,9 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 /// The sentence that `bench` uses: thirteen tokens, as in the reference figures.
 pub const BENCH_TASK: &str = "Pick up the red cube and place it in the box.";
 
+/// The longest that a run may be told to last: a year.
+const LONGEST_SECONDS: f64 = 365.0 * 24.0 * 3600.0;
+
 /// `--image KEY=FILE`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageArg {
@@ -75,11 +78,14 @@ pub fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     T::deserialize(word).map_err(|error| error.to_string())
 }
 
-/// Parses a number of seconds above zero.
+/// Parses a number of seconds above zero; no more than a clock can count to.
 pub fn positive_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err("expected a number of seconds above zero, for example 60".to_owned()),
+        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_SECONDS => Ok(seconds),
+        _ => Err(
+            "expected a number of seconds above zero, at most a year, for example 60; leave it out to go on until Ctrl-C"
+                .to_owned(),
+        ),
     }
 }
 
@@ -256,6 +262,9 @@ mod tests {
         assert!(part("1.1").is_err() && part("NaN").is_err() && distance("-1").is_err());
         assert_eq!((count("3"), euler_steps("50")), (Ok(3), Ok(50)));
         assert!(count("0").is_err() && euler_steps("51").is_err());
-        assert!(positive_seconds("0").is_err() && positive_seconds("NaN").is_err());
+        for wrong in ["0", "-1", "NaN", "inf", "1e300"] {
+            let why = positive_seconds(wrong).unwrap_err();
+            assert!(why.contains("at most a year"), "{why}");
+        }
     }
 }

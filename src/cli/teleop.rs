@@ -41,8 +41,8 @@ pub struct Summary {
     /// 95th percentile of the age of the leader's poses when they were followed, milliseconds.
     pub leader_age_p95_ms: f64,
     pub leader_rate_hz: f32,
-    /// Seconds until the follower was with the leader.
-    pub aligned_s: f64,
+    /// Seconds until the follower was with the leader; nothing if it never was.
+    pub aligned_s: Option<f64>,
     /// Largest joint step sent in one tick, robot units.
     pub max_step: f32,
     /// Packets lost and repeated, follower and leader.
@@ -98,9 +98,11 @@ fn lead(runtime: &Runtime, seconds: Option<f64>) -> anyhow::Result<(Snapshot, Sn
     let follows = |seen: &Snapshot| seen.mode == Mode::Teleop;
     let began = until(runtime, TICK_LIMIT, "the follower followed", follows)?;
     log::info!("the follower comes to the leader");
-    let aligned = |seen: &Snapshot| seen.approaching.is_none() || !follows(seen);
-    let aligned = until(runtime, Duration::MAX, "it was aligned", aligned)?;
-    log::info!("it follows; Ctrl-C ends");
+    let settled = |seen: &Snapshot| is_aligned(seen) || !follows(seen);
+    let aligned = until(runtime, Duration::MAX, "it was aligned", settled)?;
+    if is_aligned(&aligned) {
+        log::info!("it follows; Ctrl-C ends");
+    }
     let over = |seen: &Snapshot| {
         let so_far = seen.now.saturating_sub(aligned.now).as_secs_f64();
         seconds.is_some_and(|seconds| so_far >= seconds) || !follows(seen)
@@ -136,11 +138,19 @@ fn until(
     }
 }
 
-/// Why torque was not switched on, when it was asked for.
+/// Why waiting is in vain: another arm's calibration, or torque that was not switched on when it was asked for.
 fn refusal(seen: &Snapshot) -> Option<String> {
+    if let Connection::Uncalibrated(why) = &seen.connection {
+        return Some(lost_arm(seen, why));
+    }
     let mut faults = seen.faults.iter();
     let refused = faults.find(|fault| fault.active && fault.kind == FaultKind::Arming)?;
     Some(sentences(&refused.what, &refused.remedy))
+}
+
+/// The follower is with the leader.
+fn is_aligned(seen: &Snapshot) -> bool {
+    seen.mode == Mode::Teleop && seen.approaching.is_none()
 }
 
 fn is_led(seen: &Snapshot) -> bool {
@@ -187,7 +197,8 @@ impl Summary {
             bus_p99_ms: ms(last.bus_p99),
             leader_age_p95_ms: ms(leader.age_p95),
             leader_rate_hz: leader.rate_hz,
-            aligned_s: aligned.now.saturating_sub(began.now).as_secs_f64(),
+            aligned_s: is_aligned(aligned)
+                .then(|| aligned.now.saturating_sub(began.now).as_secs_f64()),
             max_step: last.max_step,
             bus_retries: last.bus_retries,
             leader_retries: leader.retries,
@@ -211,7 +222,10 @@ impl Summary {
             "leader         read at {:.0} Hz; 95 % of its poses were younger than {:.1} ms",
             self.leader_rate_hz, self.leader_age_p95_ms
         )?;
-        writeln!(out, "aligned        in {:.1} s", self.aligned_s)?;
+        match self.aligned_s {
+            Some(seconds) => writeln!(out, "aligned        in {seconds:.1} s")?,
+            None => writeln!(out, "aligned        never")?,
+        }
         writeln!(
             out,
             "largest step   {:.2} a tick (degrees, of the gripper %)",
@@ -255,6 +269,43 @@ mod tests {
         assert!(summary["ticks"].as_u64().unwrap() > 5, "{out}");
         assert!(summary["max_step"].as_f64().unwrap() < 1.8, "{out}");
         assert!(summary["leader_rate_hz"].as_f64().unwrap() > 20.0, "{out}");
+    }
+
+    /// A pulled cable on the way to the leader ended as "it follows", and the time until then as that of the alignment.
+    #[test]
+    fn an_arm_that_never_came_to_its_leader_is_told_so() {
+        let seen = |mode, approaching| Snapshot {
+            mode,
+            approaching,
+            ..Snapshot::default()
+        };
+        let on_its_way = seen(Mode::Teleop, Some(0.5));
+        let mut out = Vec::new();
+        for (end, words) in [
+            (seen(Mode::Teleop, None), "aligned        in 0.0 s"),
+            (seen(Mode::Hold, None), "aligned        never"),
+            (on_its_way.clone(), "aligned        never"),
+        ] {
+            out.clear();
+            Summary::of(&on_its_way, &end, &end)
+                .print(&mut out)
+                .unwrap();
+            let text = String::from_utf8_lossy(&out);
+            assert!(text.contains(words), "{text}");
+        }
+    }
+
+    /// The calibration of another arm was told as a wait that took too long.
+    #[test]
+    fn the_calibration_of_another_arm_ends_the_wait_by_name() {
+        let why = "shoulder_pan (motor 1) holds another calibration".to_owned();
+        let other = Snapshot {
+            connection: Connection::Uncalibrated(why),
+            ..Snapshot::default()
+        };
+        for told in [refusal(&other), failure(&other)] {
+            assert!(told.unwrap().contains("holds another calibration"));
+        }
     }
 
     #[test]

@@ -103,16 +103,16 @@ impl Drop for Pty {
         {
             log::error!("the thread of a pseudo-terminal had panicked");
         }
-        if let Some(link) = &self.link {
-            remove_link(link);
+        if let (Some(link), Some(device)) = (&self.link, self.shared.device.get()) {
+            remove_link(link, &device);
         }
     }
 }
 
-/// Takes away a link that nobody has put something else in the place of.
-fn remove_link(link: &Path) {
-    let is_link = link.symlink_metadata().is_ok_and(|it| it.is_symlink());
-    if is_link && let Err(error) = std::fs::remove_file(link) {
+/// Takes away the link to `device`, unless somebody has put something else in its place.
+fn remove_link(link: &Path, device: &Path) {
+    let is_ours = link.read_link().is_ok_and(|target| target == device);
+    if is_ours && let Err(error) = std::fs::remove_file(link) {
         log::warn!("cannot remove the link {}: {error}", link.display());
     }
 }
@@ -268,7 +268,26 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
         let link = folder.path().join("arm");
         std::os::unix::fs::symlink("/nowhere", &link).unwrap();
-        let _pty = Pty::start(arm, Some(link.clone())).unwrap();
+        let _pty = Pty::start(arm.clone(), Some(link.clone())).unwrap();
         assert!(link.exists());
+        let to_file = folder.path().join("to-file");
+        std::os::unix::fs::symlink(&file, &to_file).unwrap();
+        let why = Pty::start(arm, Some(to_file.clone())).unwrap_err();
+        assert!(why.to_string().contains("a link to"), "{why}");
+        assert_eq!(to_file.read_link().unwrap(), file);
+    }
+
+    /// A second emulator with the link of the first took it along when it ended, and the first one took away the second's.
+    #[test]
+    fn a_port_that_goes_leaves_the_link_of_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("arm");
+        let start = || Pty::start(SimArm::new(Clock::real()), Some(link.clone())).unwrap();
+        let (first, second) = (start(), start());
+        let target = link.read_link().unwrap();
+        drop(first);
+        assert_eq!(link.read_link().unwrap(), target);
+        drop(second);
+        assert!(link.symlink_metadata().is_err());
     }
 }

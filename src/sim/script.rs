@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::arm::read_text;
 use crate::joint::Joint;
 use crate::sim::faults::{Chance, Fault, UnknownFault};
 use crate::sim::hand::Gesture;
@@ -95,7 +96,7 @@ impl Script {
     /// # Errors
     /// The file cannot be read, or the first word that means nothing, with its line.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
+        let text = read_text(path).map_err(|source| ScriptError::Read {
             path: path.to_owned(),
             source,
         })?;
@@ -209,6 +210,10 @@ fn chance<'a>(
     let one_in = words
         .next()
         .ok_or_else(|| wrong("every", "expected how often: every 1/500"))?;
+    // The number first, so that a wrong one is named and not what stands behind it.
+    if Chance::one_in(one_in).is_none() {
+        return Err(wrong(one_in, "expected how often, from 1/1: 1/500"));
+    }
     let seed = if words.next_if_eq(&"seed").is_some() {
         let word = words
             .next()
@@ -354,7 +359,8 @@ mod tests {
             ("every 1/500", "1/500", "not what"),
             ("every 1/500 seed x drop", "x", "whole number"),
             ("every 1/500 drop|bang", "drop|bang", "`bang` is no fault"),
-            ("every often drop", "drop", "`often` is no fault"),
+            ("every often drop", "often", "how often"),
+            ("every 1/0 seed 7 drop", "1/0", "how often"),
             ("hand:fly", "hand:fly", "sweep"),
             ("only:elbow", "only:elbow", "a joint"),
         ];

@@ -4,6 +4,7 @@
 mod args;
 
 use std::io::{BufRead as _, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::app::ending;
-use crate::arm::{Calibrations, Role};
+use crate::arm::{Calibrations, Role, check_id};
 use crate::cli::output::{Outcome, wrong_argument};
 use crate::clock::Clock;
 use crate::joint::Joint;
@@ -94,6 +95,16 @@ fn plug_in(args: &EmulateArgs, clock: &Clock) -> anyhow::Result<Vec<Emulated>> {
             args.links.len(),
             roles.len()
         )));
+    }
+    let doubled = |(nth, link): &(usize, &PathBuf)| args.links[..*nth].contains(link);
+    if let Some((_, link)) = args.links.iter().enumerate().find(doubled) {
+        return Err(wrong_argument(format!(
+            "--link {} is named for two arms: give each arm a link of its own",
+            link.display()
+        )));
+    }
+    if args.calibration.is_some() {
+        check_id(&args.id).map_err(wrong_argument)?;
     }
     let script = match &args.faults {
         Some(file) => Script::read(file).map_err(wrong_argument)?,
@@ -290,5 +301,16 @@ mod tests {
         assert!(why.contains("bad.faults line 2: `drp`"), "{why}");
         let why = refused("smolpilot emulate --link a --link b");
         assert!(why.contains("2 links for 1 arms"), "{why}");
+        let why = refused("smolpilot emulate --pair --link a --link a");
+        assert!(why.contains("--link a is named for two arms"), "{why}");
+        // What is named is written below the folder that was named, and nowhere else.
+        let place = folder.path().join("deep/cal");
+        for id in ["../../../out", "..", "a/b"] {
+            let place = place.display();
+            let words = format!("smolpilot emulate --calibration {place} --id {id} --seconds 0.01");
+            let why = refused(&words);
+            assert!(why.contains("cannot be the name of an arm"), "{why}");
+        }
+        assert!(!folder.path().join("deep").exists());
     }
 }

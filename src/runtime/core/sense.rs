@@ -70,14 +70,9 @@ impl Control {
         if self.arm.armed && !torque {
             self.arm.armed = false;
             self.enter(Mode::Hold);
-            let what = if state.held_joints == 0 {
-                "the servos went limp by themselves"
-            } else {
-                "the arm takes no goals any more: it was silent for too long, or a part of it went limp"
-            };
-            let remedy = "Support the arm, check its supply, then switch the torque on again.";
+            let told = disarmed(&state);
             self.faults
-                .flash(self.now, FaultKind::Arming, "torque", words(what, remedy));
+                .flash(self.now, FaultKind::Arming, "torque", told);
         }
         self.watch_alarms(&state.alarms);
         self.watch_health(*state.health);
@@ -297,5 +292,22 @@ fn stale_words(camera: &CameraView) -> Words {
     words(
         what,
         "The policy is paused and the arm holds. Check the camera's plug, or bind another camera to the view.",
+    )
+}
+
+/// Why an arm that was armed is no more: what broke if that is known, else what can be seen of it.
+fn disarmed(state: &ArmState) -> Words {
+    if let Err(failure) = &state.measured {
+        let what = format!("the arm takes no goals any more: {}", failure.what);
+        return words(what, failure.remedy.as_str());
+    }
+    let what = if state.held_joints == 0 {
+        "the servos went limp by themselves"
+    } else {
+        "the arm takes no goals any more: it was silent for too long, or a part of it went limp"
+    };
+    words(
+        what,
+        "Support the arm, check its supply, then switch the torque on again.",
     )
 }

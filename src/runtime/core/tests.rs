@@ -203,6 +203,21 @@ fn servos_that_go_limp_by_themselves_are_not_energised_again() {
     assert!(bench.fault(FaultKind::Arming).is_some());
 }
 
+/// A pulled cable was told as an arm that takes no goals, with the torque as the way out.
+#[test]
+fn an_arm_that_is_lost_while_it_moves_is_told_by_what_broke() {
+    let mut bench = flying(50);
+    bench.torque = false;
+    bench.mute = Some("the adapter is gone".to_owned());
+    bench.tick(vec![]);
+    let told = bench.fault(FaultKind::Arming);
+    let told = told.map(|it| (it.what.clone(), it.remedy.clone()));
+    let (what, remedy) = told.unwrap();
+    assert!(what.contains("the adapter is gone"), "{what}");
+    assert_eq!(remedy, "check the cable");
+    assert_eq!(bench.seen.mode, Mode::Hold);
+}
+
 #[test]
 fn jog_goes_where_the_operator_points_and_hold_stays() {
     let mut bench = flying(50);

@@ -54,6 +54,12 @@ impl FromStr for Aim {
 }
 
 impl Chance {
+    /// Reads `1/500`.
+    pub(in crate::sim) fn one_in(word: &str) -> Option<u32> {
+        let number = word.strip_prefix("1/").and_then(|n| n.parse().ok());
+        number.filter(|n| *n > 0)
+    }
+
     /// Reads `1/500` and `drop|flip|mute:ID*3`.
     pub(in crate::sim) fn from_words(
         one_in: &str,
@@ -61,9 +67,8 @@ impl Chance {
         of: &str,
     ) -> Result<Self, UnknownFault> {
         let unknown = || UnknownFault(one_in.to_owned());
-        let one_in = one_in.strip_prefix("1/").and_then(|n| n.parse().ok());
         Ok(Self {
-            one_in: one_in.filter(|n| *n > 0).ok_or_else(unknown)?,
+            one_in: Self::one_in(one_in).ok_or_else(unknown)?,
             seed,
             of: of.split('|').map(str::parse).collect::<Result<_, _>>()?,
         })
@@ -86,6 +91,11 @@ impl<'a> Argument<'a> {
         } else {
             self.whole()
         }
+    }
+
+    /// A quantity of the world: neither infinite nor undefined.
+    fn finite(self) -> Option<f64> {
+        self.whole().filter(|value: &f64| value.is_finite())
     }
 
     fn ms(self) -> Option<Duration> {
@@ -200,7 +210,10 @@ fn of_line(name: &str, argument: Argument<'_>) -> Option<Fault> {
         "echo" => Some(Fault::Echo),
         "delay" => argument.ms().map(Fault::Delay),
         "stall" => argument.ms().map(Fault::Stall),
-        "supply" => argument.whole().map(Fault::Supply),
+        "supply" => argument
+            .finite()
+            .filter(|volts| *volts >= 0.0)
+            .map(Fault::Supply),
         "disconnect" if argument.0.is_empty() => Some(Fault::Disconnect),
         "disconnect" => argument.whole().map(Fault::DisconnectAfter),
         "heal" => Some(Fault::Heal),
@@ -226,9 +239,10 @@ fn of_servo(name: &str, argument: Argument<'_>) -> Option<Fault> {
         "pos" => argument.servo().map(|(id, at)| Fault::Position(id, at))?,
         "offset" => argument.servo().map(|(id, to)| Fault::Offset(id, to))?,
         "brownout" => Fault::BrownOut(argument.id()?),
-        "temperature" => argument
-            .servo()
-            .map(|(id, to)| Fault::Temperature(id, to))?,
+        "temperature" => {
+            let (id, celsius) = argument.split('=')?;
+            Fault::Temperature(id.id()?, celsius.finite()?)
+        }
         "id" => argument
             .servo()
             .map(|(old, new)| Fault::Readdress(old, new))?,
@@ -336,6 +350,11 @@ mod tests {
             "flip:1",
             "model:4=70000",
             "firmware:5=3",
+            "supply:nan",
+            "supply:inf",
+            "supply:-5",
+            "temperature:6=nan",
+            "temperature:6=-inf",
             "swap:1",
         ] {
             let why = text.parse::<Fault>().unwrap_err().to_string();

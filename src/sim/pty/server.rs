@@ -22,6 +22,9 @@ const EARLY: Duration = Duration::from_millis(2);
 /// How often it looks for a client while there is none, and for a cable that is put in again.
 const KNOCK: Duration = Duration::from_millis(5);
 
+/// How paths of pseudo-terminals begin, on Linux and on macOS.
+const PTY_PATHS: [&str; 2] = ["/dev/pts/", "/dev/ttys"];
+
 /// The servos' end of a pseudo-terminal.
 pub(super) struct Socket {
     master: TTYPort,
@@ -62,15 +65,30 @@ impl Socket {
     }
 }
 
-/// Puts a link to `device` at `link`, in the place of another link but of nothing else.
+/// Puts a link to `device` at `link`. Only what an emulator left there is replaced: a link to a pseudo-terminal, or to
+/// nothing any more. Whatever else it leads to, a real arm perhaps, is somebody's.
 fn relink(link: &Path, device: &Path) -> io::Result<()> {
-    if link.symlink_metadata().is_ok_and(|it| !it.is_symlink()) {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "there is something that is no link",
-        ));
+    let taken = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    if let Ok(there) = link.symlink_metadata() {
+        if !there.is_symlink() {
+            return taken("there is something that is no link".to_owned());
+        }
+        let target = link.read_link()?;
+        let is_pty = PTY_PATHS
+            .iter()
+            .any(|at| target.to_string_lossy().starts_with(at));
+        if link.exists() && !is_pty {
+            return taken(format!("there is a link to {}", target.display()));
+        }
+        if link.exists() && target != device {
+            log::warn!(
+                "{} led to {}; if that is another emulator, its arm is reached by that path only now",
+                link.display(),
+                target.display()
+            );
+        }
+        std::fs::remove_file(link)?;
     }
-    remove_link(link);
     std::os::unix::fs::symlink(device, link)
 }
 
@@ -95,11 +113,15 @@ impl Server {
 
     /// Serves until it is told to end, on one port after the other.
     pub fn run(&self, mut socket: Socket) {
-        while matches!(self.serve(socket), End::Unplugged) {
+        loop {
+            let device = socket.device.clone();
+            if matches!(self.serve(socket), End::Told) {
+                return;
+            }
             self.shared.device.clear();
             self.client(false);
             if let Some(link) = &self.link {
-                remove_link(link);
+                remove_link(link, &device);
             }
             while self.unplugged() {
                 if self.ends() {
