@@ -54,7 +54,7 @@ pub struct Preferences {
     pub plot_seconds: u32,
     /// Tasks, newest first, without repeats.
     pub tasks: Vec<String>,
-    /// The keys that stop and take over while another window has the focus, of [`GLOBAL_KEYS`]; empty is off.
+    /// The keys that stop and take over while another window has the focus, by name as the settings page lists them; empty is off.
     pub stop_key: String,
     pub takeover_key: String,
 }
