@@ -35,6 +35,8 @@ pub(super) struct HealthWatch {
     /// Joints whose alarms the arm itself is to clear.
     pub clears: Vec<Joint>,
     hot: [u32; JOINT_COUNT],
+    /// Readings in a row with a broken position sensor or too much current, by joint.
+    broken: [u32; JOINT_COUNT],
     /// Since when the supply has been weak, and when it was last.
     sag: Option<(Duration, Duration)>,
     sag_stopped: bool,
@@ -91,6 +93,7 @@ impl Control {
         for joint in Joint::ALL {
             self.watch_overload(joint);
             self.watch_heat(joint);
+            self.watch_breakage(joint);
         }
         if self.health.hot.iter().all(|readings| *readings == 0) {
             self.health.standing_down = None;
@@ -152,6 +155,23 @@ impl Control {
         }
         self.faults
             .set(self.now, FaultKind::Overheat, joint.name(), || told);
+    }
+
+    /// A joint that does not know where it is, or shorts its motor, must not be pushed on. One reading may be a bad one.
+    fn watch_breakage(&mut self, joint: Joint) {
+        let seen = self.health.seen.joint(joint);
+        let broken = [AlarmKind::Encoder, AlarmKind::Overcurrent]
+            .into_iter()
+            .find(|alarm| seen.has(*alarm));
+        let readings = &mut self.health.broken[joint.index()];
+        *readings = broken.map_or(0, |_| readings.saturating_add(1));
+        let is_news = *readings == HOT_READINGS;
+        if let Some(alarm) = broken.filter(|_| is_news)
+            && self.arm.armed
+            && !self.is_letting_go()
+        {
+            self.stop(&format!("{joint}: {alarm}"));
+        }
     }
 
     /// The arm is to be put down: whoever drives it stops, it folds itself up and then goes limp, and nobody may drive it
@@ -303,6 +323,21 @@ mod tests {
         complain(&mut bench, Joint::Gripper, AlarmKind::Overload);
         bench.tick(vec![]);
         assert_eq!(bench.fault(FaultKind::Overload).map(|it| it.count), Some(2));
+    }
+
+    #[test]
+    fn a_broken_sensor_stops_the_arm_and_one_bad_reading_does_not() {
+        let mut bench = flying(50);
+        complain(&mut bench, Joint::ElbowFlex, AlarmKind::Encoder);
+        bench.tick(vec![]);
+        bench.tick(vec![]);
+        bench.health.joints[2].alarms.clear();
+        bench.run(0.5);
+        assert_eq!(bench.seen.stopped, None);
+        complain(&mut bench, Joint::ElbowFlex, AlarmKind::Encoder);
+        bench.run(0.5);
+        let stopped = bench.seen.stopped.clone().unwrap();
+        assert!(stopped.by.contains("elbow_flex"), "{}", stopped.by);
     }
 
     #[test]
