@@ -237,13 +237,21 @@ fn write_flushed(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Keeps what is at `path` as `kept` too. By a second name where the file system has such: the servos may hold the new
+/// calibration already, and a disk that filled up since must not be what parts them from their file.
+fn keep(path: &Path, kept: &Path) -> io::Result<()> {
+    match fs::remove_file(kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::hard_link(path, kept).or_else(|_| fs::copy(path, kept).map(drop))
+}
+
 /// Moves `fresh` to `path`, keeping what was there as `.bak`, unless it is the same.
 fn replace(fresh: &Path, path: &Path) -> io::Result<()> {
     match fs::read(path) {
         Ok(before) if before == fs::read(fresh)? => return fs::remove_file(fresh),
-        Ok(_) => {
-            fs::copy(path, beside(path, "bak"))?;
-        }
+        Ok(_) => keep(path, &beside(path, "bak"))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -332,6 +340,23 @@ mod tests {
             fs::read_to_string(bak).unwrap(),
             Calibration::simulated().to_json()
         );
+    }
+
+    /// The servos are written between the staging and the commit; a disk that is full by then must not be what fails.
+    #[cfg(unix)]
+    #[test]
+    fn the_commit_needs_no_room_on_the_disk() {
+        use std::os::unix::fs::MetadataExt as _;
+        let place = tempfile::tempdir().unwrap();
+        let kept = Calibrations::below(place.path());
+        let stage = |calibration| kept.stage(Role::Follower, "blue", calibration).unwrap();
+        let path = stage(&Calibration::simulated()).commit().unwrap().remove(0);
+        let node = |path: &Path| fs::metadata(path).unwrap().ino();
+        let before = node(&path);
+        let staged = stage(&other());
+        let fresh = node(&beside(&path, "new"));
+        staged.commit().unwrap();
+        assert_eq!((node(&path), node(&beside(&path, "bak"))), (fresh, before));
     }
 
     #[test]
