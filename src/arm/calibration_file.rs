@@ -349,11 +349,14 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let place = tempfile::tempdir().unwrap();
         let kept = Calibrations::below(place.path());
-        let stage = |calibration| kept.stage(Role::Follower, "blue", calibration).unwrap();
-        let path = stage(&Calibration::simulated()).commit().unwrap().remove(0);
+        let stage =
+            |calibration: &Calibration| kept.stage(Role::Follower, "blue", calibration).unwrap();
+        let first = Calibration::simulated();
+        let path = stage(&first).commit().unwrap().remove(0);
         let node = |path: &Path| fs::metadata(path).unwrap().ino();
         let before = node(&path);
-        let staged = stage(&other());
+        let second = other();
+        let staged = stage(&second);
         let fresh = node(&beside(&path, "new"));
         staged.commit().unwrap();
         assert_eq!((node(&path), node(&beside(&path, "bak"))), (fresh, before));
