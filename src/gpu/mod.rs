@@ -2,6 +2,7 @@
 
 mod adapter;
 mod choice;
+pub mod compute;
 mod count;
 mod error;
 mod open;

@@ -16,7 +16,31 @@ impl Shader {
             source: wgpu::ShaderSource::Wgsl(self.source.into()),
         })
     }
+
+    /// The same file with its workgroup tiles in half precision.
+    pub fn half_module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
+        device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(self.name),
+            source: wgpu::ShaderSource::Wgsl(self.half_source().into()),
+        })
+    }
+
+    /// A file that can compute in half precision says `alias real = f32;` once; here it becomes f16.
+    pub fn half_source(&self) -> String {
+        format!(
+            "enable f16;\n{}",
+            self.source.replace(REAL, "alias real = f16;")
+        )
+    }
+
+    /// Whether the file has a half-precision variant.
+    pub fn has_half(&self) -> bool {
+        self.source.contains(REAL)
+    }
 }
+
+/// The line that names the type of workgroup tiles.
+const REAL: &str = "alias real = f32;";
 
 /// The arm, its table, the cubes, the ghost and the ribbons.
 pub const SCENE: Shader = Shader {
@@ -34,15 +58,22 @@ mod tests {
     #[test]
     fn every_shader_is_valid_as_it_stands() {
         for shader in ALL {
-            let module = naga::front::wgsl::parse_str(shader.source)
-                .unwrap_or_else(|e| panic!("{}: {}", shader.name, e.emit_to_string(shader.source)));
-            let mut validator = naga::valid::Validator::new(
-                naga::valid::ValidationFlags::all(),
-                naga::valid::Capabilities::all(),
-            );
-            validator
-                .validate(&module)
-                .unwrap_or_else(|e| panic!("{}: {e:?}", shader.name));
+            validate(shader.name, shader.source);
+            if shader.has_half() {
+                validate(shader.name, &shader.half_source());
+            }
         }
+    }
+
+    fn validate(name: &str, source: &str) {
+        let module = naga::front::wgsl::parse_str(source)
+            .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(source)));
+        let mut validator = naga::valid::Validator::new(
+            naga::valid::ValidationFlags::all(),
+            naga::valid::Capabilities::all(),
+        );
+        validator
+            .validate(&module)
+            .unwrap_or_else(|e| panic!("{name}: {e:?}"));
     }
 }

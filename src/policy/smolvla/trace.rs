@@ -68,6 +68,26 @@ impl Trace {
         Ok(())
     }
 
+    /// Like [`Trace::see`], for values that are no tensor of Burn's; `read` copies them to the host if somebody looks.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(super) fn see_values(
+        &mut self,
+        name: impl FnOnce() -> String,
+        shape: &[usize],
+        read: impl FnOnce() -> Result<Vec<f32>>,
+    ) -> Result<()> {
+        if let Some(stages) = &mut self.stages {
+            stages.push(Stage {
+                name: name(),
+                shape: shape.to_vec(),
+                values: read()?,
+            });
+        }
+        Ok(())
+    }
+
     /// Like [`Trace::see`], for a stage that is computed in parts: the rows of a later part follow those of an earlier one.
     pub(super) fn see_rows<const D: usize>(
         &mut self,
