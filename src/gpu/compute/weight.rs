@@ -126,9 +126,7 @@ fn bytes(values: &[f32], inputs: usize, padded: usize) -> (Vec<u32>, Vec<f32>) {
     let mut words = Vec::with_capacity(values.len() / inputs.max(1) * padded / 4);
     let mut scales = Vec::new();
     for row in values.chunks_exact(inputs.max(1)) {
-        let scale = row
-            .iter()
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        let scale = row_scale(row);
         let inverse = if scale > 0.0 { 127.0 / scale } else { 0.0 };
         let quantized: Vec<u8> = padded_rows(row, inputs, padded)
             .map(|value| ((value * inverse).round() as i8).cast_unsigned())
@@ -143,6 +141,12 @@ fn bytes(values: &[f32], inputs: usize, padded: usize) -> (Vec<u32>, Vec<f32>) {
         scales.push(scale);
     }
     (words, scales)
+}
+
+/// What a row's bytes are multiplied by: its largest number.
+pub fn row_scale(row: &[f32]) -> f32 {
+    row.iter()
+        .fold(0.0_f32, |most, value| most.max(value.abs()))
 }
 
 #[cfg(test)]
