@@ -1,238 +1,244 @@
-//! `smolpilot bench`: how long a chunk takes on this machine, by stage, and what it is made of.
+//! `smolpilot bench`: how long a chunk takes on this machine, by stage, what it is made of, and how long it must take.
 
+mod account;
+mod cards;
+mod case;
+mod floor;
+mod holdings;
+mod made;
 mod report;
+mod soak;
 mod stages;
+mod trace;
 
 use std::io::Write;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
-use self::report::{ChunkRun, Report, Stages, Subject};
-use self::stages::{Look, Watch};
+pub use self::made::Made;
+
+use self::case::Case;
+use self::floor::{Floor, Launches, Work};
+use self::holdings::Holdings;
+use self::report::{ChunkAccount, ChunkRun, Report, Stages, Subject};
+use self::stages::{Network, Watch};
 use crate::cli::args::BenchArgs;
-use crate::cli::cost::{self, Load, chunk_cost};
+use crate::cli::cost::{self, Load, Way, chunk_cost};
 use crate::cli::memory::peak_rss_bytes;
 use crate::cli::output::{Outcome, deliver, wrong_argument};
 use crate::cli::policy;
 use crate::gpu::OpenedDevice;
-use crate::observation::{Frame, Observation};
-use crate::policy::checkpoint::Checkpoint;
-use crate::policy::smolvla::naive::{LanguagePadding, NaiveSmolVla};
-use crate::policy::smolvla::{EulerSteps, SmolVla, Trace};
-use crate::policy::{self as policies, Architecture, NetworkInput, PolicySpec, SmolVlaPolicy};
-
-/// Size of the pictures that are made up, as most webcams give them.
-const PICTURE: (u32, u32) = (640, 480);
+use crate::gpu::compute::Format;
+use crate::policy::Architecture;
+use crate::policy::smolvla::Trace;
 
 /// Largest difference between the watched run and the one that flies, in normalised actions: the same kernels run in both,
 /// but a device may sum in another order.
 const SAME: f32 = 1e-4;
 
-/// What is measured.
-struct Bench {
-    architecture: Architecture,
-    spec: PolicySpec,
-    input: NetworkInput,
-    steps: EulerSteps,
-    device: OpenedDevice,
-    padding: LanguagePadding,
-}
+/// GPUs whose floors stand beside a trace when the device itself is none of the table: a large, a middle and a small one.
+const USUAL_CARDS: [&str; 3] = ["RTX 4090", "RTX 3060", "Apple M2"];
 
 /// Runs the command.
 pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let device = policy::device(args.device.device)?;
-    let inspected = policy::inspect(&args.policy)?;
-    let directory = inspected.directory.clone();
-    let padding = LanguagePadding {
-        length: inspected.config.tokenizer_max_length,
-        token: 2,
-    };
-    let mut told = policy::Progress::default().told();
-    let loaded = policies::fill(inspected, &device, &mut told).map_err(policy::in_words)?;
-    let bench = Bench::new(args, &loaded, device, padding)?;
-    let (first, runs) = bench.fly(loaded.network(), args.runs)?;
-    drop(loaded);
-    let (counts, runs) = runs;
-    let mut stages = Stages::of(
-        &runs,
-        &counts,
-        chunk_cost(&bench.architecture, bench.load(false)),
-    );
-    let naive = args
-        .naive
-        .then(|| bench.naive(&directory, args.runs))
-        .transpose()?;
-    if let Some(naive) = &naive {
-        stages = stages.compared_with(naive);
+    if let Some(name) = &args.floor {
+        return foretell(args, name, out);
     }
-    let report = Report {
-        subject: bench.subject(args.runs, first),
-        naive_ratio: stages.total.naive_ratio,
-        stages,
-        peak_rss_bytes: peak_rss_bytes(),
-        naive,
+    let device = policy::device(args.device.device)?;
+    let before = Holdings::now(&device);
+    let case = Case::load(args, &device)?;
+    let memory = Holdings::now(&device).since(&before);
+    if let Some(chunks) = args.soak {
+        return soak::run(args, &case, &device, chunks, out);
+    }
+    let bench = Bench {
+        case: &case,
+        device: &device,
+        trace: args.trace,
+        runs: args.runs,
     };
+    let report = bench.report(args.naive, memory)?;
     deliver(out, args.json.json.as_ref(), &report, |out| {
         report.print(out)
     })?;
     Ok(Outcome::Done)
 }
 
-impl Bench {
-    fn new(
-        args: &BenchArgs,
-        loaded: &SmolVlaPolicy,
-        device: OpenedDevice,
-        padding: LanguagePadding,
-    ) -> anyhow::Result<Self> {
-        let spec = policies::Policy::spec(loaded).clone();
-        let views = args.views.unwrap_or(spec.views.len());
-        if views == 0 || views > spec.views.len() {
-            return Err(wrong_argument(format!(
-                "--views is {views}, but {} declares {}",
-                spec.name,
-                spec.views.len()
-            )));
+/// The least times on named GPUs, without a device.
+fn foretell(args: &BenchArgs, name: &str, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let found = cards::named(name);
+    if found.is_empty() {
+        let known: Vec<_> = cards::CARDS.iter().map(|card| card.name).collect();
+        let known = known.join(", ");
+        return Err(wrong_argument(format!(
+            "--floor: {name} is none of {known}, or all"
+        )));
+    }
+    let (architecture, load) = case::foretold(args)?;
+    let work = work(&architecture, load, None);
+    let floors: Vec<_> = found
+        .into_iter()
+        .map(|card| Floor::of(card, &work))
+        .collect();
+    deliver(out, args.json.json.as_ref(), &floors, |out| {
+        floor::print(&floors, out)
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn work(architecture: &Architecture, load: Load, launches: Option<Launches>) -> Work {
+    let stored = |weights| chunk_cost(architecture, Load { weights, ..load });
+    Work {
+        f32: stored(Format::F32),
+        f16: stored(Format::F16),
+        launches,
+    }
+}
+
+/// A case on a device, and how it is to be measured.
+struct Bench<'a> {
+    case: &'a Case,
+    device: &'a OpenedDevice,
+    trace: bool,
+    runs: u64,
+}
+
+/// One way of computing: its counts and its timed runs.
+struct Measured {
+    way: Way,
+    first_ms: f64,
+    counts: ChunkAccount,
+    runs: Vec<ChunkRun>,
+}
+
+impl Bench<'_> {
+    fn report(&self, naive: bool, memory: Holdings) -> anyhow::Result<Report> {
+        let naive = naive.then(|| self.case.naive(self.device)).transpose()?;
+        let mut networks = vec![Network::Burn(self.case.network())];
+        networks.extend(naive.as_ref().map(Network::Naive));
+        let measured = self.measure(&networks)?;
+        let mut stages: Vec<_> = measured.iter().map(|one| self.stages(one)).collect();
+        let mut own = stages.remove(0);
+        let mut report_naive = None;
+        for (measured, other) in measured[1..].iter().zip(stages) {
+            own.compare(measured.way, &other);
+            report_naive = Some(other);
         }
-        let observation = Observation {
-            images: spec.views[..views]
-                .iter()
-                .map(|view| Ok((view.clone(), picture()?)))
-                .collect::<anyhow::Result<_>>()?,
-            state: vec![0.0; spec.state_dim],
-            task: args.task.clone(),
-        };
-        let noise = vec![0.5; spec.chunk_size * spec.max_action_dim];
-        let mut warnings = Vec::new();
-        let input = loaded
-            .processor()
-            .preprocess(&observation, noise, &mut warnings)?;
-        for warning in warnings {
-            log::warn!("{warning}");
-        }
-        Ok(Self {
-            architecture: loaded.network().architecture().clone(),
-            steps: EulerSteps::new(args.num_steps.unwrap_or(spec.num_steps))?,
-            spec,
-            input,
-            device,
-            padding,
+        Ok(Report {
+            subject: self.subject(&measured[0]),
+            naive_ratio: own.total.naive_ratio,
+            burn_ratio: own.total.burn_ratio,
+            floors: self.floors(&measured[0].counts),
+            stages: own,
+            peak_rss_bytes: peak_rss_bytes(),
+            memory,
+            burn: None,
+            naive: report_naive,
         })
     }
 
-    fn watch(&self, look: Look) -> Watch<'_> {
+    /// Compiles, checks and counts each network, then times them in turns, so that what else the machine does meets all.
+    fn measure(&self, networks: &[Network<'_>]) -> anyhow::Result<Vec<Measured>> {
+        let watches: Vec<_> = networks
+            .iter()
+            .map(|network| self.watch(*network))
+            .collect();
+        let mut measured = Vec::new();
+        for watch in &watches {
+            log::info!("{}: first run, which compiles", watch.way());
+            let (first, actions) = watch.run()?;
+            self.compare(watch, &actions)?;
+            let mut counts = watch.count()?;
+            if self.trace {
+                watch.clock(&mut counts)?;
+            }
+            measured.push(Measured {
+                way: watch.way(),
+                first_ms: first.total().ms,
+                counts,
+                runs: Vec::new(),
+            });
+        }
+        for number in 1..=self.runs {
+            for (watch, measured) in watches.iter().zip(&mut measured) {
+                let (run, _) = watch.run()?;
+                let (way, ms) = (watch.way(), run.total().ms);
+                log::info!("{way}: run {number} of {}: {ms:.1} ms", self.runs);
+                measured.runs.push(run);
+            }
+        }
+        Ok(measured)
+    }
+
+    fn watch<'a>(&'a self, network: Network<'a>) -> Watch<'a> {
         Watch {
-            device: &self.device,
-            look,
+            device: self.device,
+            network,
+            input: &self.case.input,
+            steps: &self.case.steps,
         }
     }
 
-    /// Times `runs` runs after one that compiles and one that counts; returns the time of the first, the counts and the
-    /// runs.
-    fn fly(
-        &self,
-        network: &SmolVla,
-        runs: u64,
-    ) -> anyhow::Result<(f64, (ChunkRun, Vec<ChunkRun>))> {
-        let once = |look| stages::run(network, &self.input, &self.steps, self.watch(look));
-        log::info!("first run, which compiles");
-        let (first, watched) = once(Look::Time)?;
-        self.compare(network, &watched)?;
-        let (counts, _) = once(Look::Count)?;
-        let mut timed = Vec::new();
-        for number in 1..=runs {
-            let (run, _) = once(Look::Time)?;
-            log::info!("run {number} of {runs}: {:.1} ms", run.total().ms);
-            timed.push(run);
-        }
-        Ok((first.total().ms, (counts, timed)))
-    }
-
-    /// Holds the watched answer against that of the sampler that flies.
-    fn compare(&self, network: &SmolVla, watched: &[f32]) -> anyhow::Result<()> {
-        let count = self.steps.times.len();
-        let flown = network.sample_actions(&self.input, count, None, &mut Trace::off())?;
+    /// Holds a watched answer against that of the sampler that flies.
+    fn compare(&self, watch: &Watch<'_>, watched: &[f32]) -> anyhow::Result<()> {
+        let count = self.case.steps.times.len();
+        let network = self.case.network();
+        let flown = network.sample_actions(&self.case.input, count, None, &mut Trace::off())?;
         let pairs = flown.actions.iter().zip(watched);
         let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         if flown.actions.len() != watched.len() || most > SAME {
             bail!(
-                "two runs of the same input on {} differ by {most:.2e}; the device computes wrongly, its times mean nothing",
-                self.device.name
+                "two runs of the same input on {} differ by {most:.2e} ({}); the device computes wrongly, its times mean nothing",
+                self.device.name,
+                watch.way()
             );
         }
         Ok(())
     }
 
-    /// The same runs as LeRobot 0.6.1 does them.
-    fn naive(&self, directory: &std::path::Path, runs: u64) -> anyhow::Result<Stages> {
-        let source = Checkpoint::open(directory)
-            .with_context(|| format!("cannot open {} again", directory.display()))?;
-        let mut progress = |_: f32| {};
-        let device = &self.device.device;
-        let network = NaiveSmolVla::load(
-            &self.architecture,
-            &source,
-            device,
-            self.padding,
-            &mut progress,
-        )?;
-        let counts = stages::count_naive(&network, &self.input, &self.steps)?;
-        let watch = self.watch(Look::Time);
-        let mut timed = Vec::new();
-        let mut submitted = 0;
-        // The first one compiles and is not counted.
-        for number in 0..=runs {
-            let (run, submits) = stages::run_naive(&network, &self.input, &self.steps, watch)?;
-            log::info!("naive run {number} of {runs}: {:.1} ms", run.total().ms);
-            submitted = submits;
-            timed.push(run);
-        }
-        let cost = chunk_cost(&self.architecture, self.load(true));
-        let mut stages = Stages::of(&timed[1..], &counts, cost);
-        stages.total.submits = Some(submitted);
-        Ok(stages)
+    fn stages(&self, measured: &Measured) -> Stages {
+        let cost = chunk_cost(&self.case.architecture, self.case.work(measured.way));
+        Stages::of(&measured.runs, &measured.counts, cost, self.trace)
     }
 
-    fn load(&self, naive: bool) -> Load {
-        let words = self.input.tokens.first().map_or(0, Vec::len);
-        let edge = self.input.images.first().map_or(0, |image| image.width);
-        let is_computed = |image: &&policies::ImageInput| naive || image.present.contains(&true);
-        Load {
-            images: self.input.images.iter().filter(is_computed).count(),
-            image_edge: edge,
-            language_tokens: if naive {
-                words.max(self.padding.length)
-            } else {
-                words
-            },
-            steps: self.steps.times.len(),
-            naive,
+    /// With a trace, the floors of this very GPU if it is known, else of some usual ones.
+    fn floors(&self, counts: &ChunkAccount) -> Vec<Floor> {
+        if !self.trace {
+            return Vec::new();
         }
+        let stages = [&counts.vision, &counts.prefix, &counts.denoise];
+        let [vision, prefix, denoise] = stages.map(|stage| stage.kernels);
+        let launches = (|| Some([vision?, prefix?, denoise?]))();
+        let load = self.case.work(self.case.way());
+        let work = work(&self.case.architecture, load, launches);
+        let cards = match cards::of_adapter(&self.device.name) {
+            Some(card) => vec![card],
+            None => USUAL_CARDS
+                .iter()
+                .flat_map(|name| cards::named(name))
+                .collect(),
+        };
+        cards
+            .into_iter()
+            .map(|card| Floor::of(card, &work))
+            .collect()
     }
 
-    fn subject(&self, runs: u64, first_run_ms: f64) -> Subject {
-        let load = self.load(false);
+    fn subject(&self, measured: &Measured) -> Subject {
+        let load = self.case.work(measured.way);
         Subject {
-            policy: self.spec.name.clone(),
-            device: self.spec.device.clone(),
-            precision: self.spec.precision.clone(),
-            parameters: self.spec.parameters,
+            policy: self.case.name.clone(),
+            device: self.device.place(),
+            precision: self.case.precision().to_owned(),
+            way: measured.way,
+            parameters: self.case.network().parameters(),
             views: load.images,
             language_tokens: load.language_tokens,
-            prefix_tokens: cost::prefix_tokens(&self.architecture, load),
-            chunk_size: self.spec.chunk_size,
+            prefix_tokens: cost::prefix_tokens(&self.case.architecture, load),
+            chunk_size: self.case.architecture.chunk_size,
             steps: load.steps,
-            runs,
-            first_run_ms,
+            runs: self.runs,
+            first_run_ms: measured.first_ms,
         }
     }
-}
-
-/// A picture with something in every place; what it shows does not change the work.
-fn picture() -> anyhow::Result<Frame> {
-    let (width, height) = PICTURE;
-    let values = (0..width * height * 3).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
-    let rgb: Vec<u8> = values.collect();
-    Frame::new(width, height, rgb, 0, Duration::ZERO).context("the made-up picture is empty")
 }

@@ -25,7 +25,7 @@ mod weights;
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 pub use cache::PrefixCache;
 pub use error::{NetworkError, Result};
@@ -277,7 +277,7 @@ impl SmolVla {
             self.architecture.chunk_size,
             self.architecture.max_action_dim,
         ];
-        Tensor::from_data(TensorData::new(input.noise.clone(), shape), &self.device)
+        weights::placed(input.noise.clone(), shape, &self.device)
     }
 }
 

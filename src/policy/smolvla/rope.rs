@@ -1,6 +1,8 @@
 //! Rotary positions, as SmolVLA does them: base 10000 whatever the VLM's config says, halves rotated, in f32.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+
+use super::weights::placed;
 
 /// SmolVLA's own `apply_rope` ignores the VLM's `rope_theta` of 100000.
 const BASE: f32 = 10_000.0;
@@ -46,8 +48,8 @@ impl RopeTable {
         }
         let shape = [positions.len(), seq, total, head_dim];
         Self {
-            cos: Tensor::from_data(TensorData::new(cos, shape), device),
-            sin: Tensor::from_data(TensorData::new(sin, shape), device),
+            cos: placed(cos, shape, device),
+            sin: placed(sin, shape, device),
         }
     }
 

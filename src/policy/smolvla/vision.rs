@@ -1,12 +1,12 @@
 //! The eyes: SigLIP turns each picture into patch features.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::attention::attention;
 use super::error::{NetworkError, Result};
 use super::layers::{LayerNorm, Linear, gelu_tanh};
 use super::trace::Trace;
-use super::weights::Weights;
+use super::weights::{Weights, placed};
 use crate::policy::{Architecture, VisionArchitecture};
 
 const PREFIX: &str = "model.vlm_with_expert.vlm.model.vision_model";
@@ -114,10 +114,10 @@ impl VisionModel {
             unfold(pixels, [height, width], patch, &mut patches);
         }
         let shape = [pictures.pixels.len(), rows * columns, 3 * patch * patch];
-        let patches = Tensor::from_data(TensorData::new(patches, shape), device);
+        let patches = placed(patches, shape, device);
         let positions = self.positions(rows, columns);
-        let positions = TensorData::new(positions, [1, rows * columns, self.hidden_size]);
-        Ok(self.patch_embedding.forward(patches) + Tensor::from_data(positions, device))
+        let positions = placed(positions, [1, rows * columns, self.hidden_size], device);
+        Ok(self.patch_embedding.forward(patches) + positions)
     }
 
     /// Rows of the position table for a grid of patches; a smaller grid takes every n-th.

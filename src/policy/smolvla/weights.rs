@@ -4,6 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::error::{NetworkError, Result};
 use super::layers::{LayerNorm, Linear, RmsNorm};
+use crate::gpu;
 use crate::policy::TensorSource;
 
 /// Reads tensors by name, checks their shapes and uploads them.
@@ -92,7 +93,7 @@ impl<'a> Weights<'a> {
 
     /// Copies host values to the device.
     pub(super) fn upload<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
-        Tensor::from_data(TensorData::new(values, shape), self.device)
+        placed(values, shape, self.device)
     }
 
     /// `{name}.weight` and, if wanted, `{name}.bias`.
@@ -155,4 +156,14 @@ fn append_scaled(to: &mut Vec<f32>, values: &[f32], scale: f32) {
 /// Elements of a tensor of that shape.
 pub(super) fn elements(shape: &[usize]) -> usize {
     shape.iter().product()
+}
+
+/// Host values as a tensor of the device. All that a chunk sends to the device goes through here, and is counted.
+pub(super) fn placed<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    gpu::note_upload(size_of_val(values.as_slice()));
+    Tensor::from_data(TensorData::new(values, shape), device)
 }
