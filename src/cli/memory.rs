@@ -18,6 +18,14 @@ pub fn rss_bytes() -> Option<u64> {
     )
 }
 
+/// Memory that programs can still get without anybody being sent to the disk, bytes, where the system tells.
+pub fn available_bytes() -> Option<u64> {
+    line(
+        "MemAvailable:",
+        &std::fs::read_to_string("/proc/meminfo").ok()?,
+    )
+}
+
 /// A line of a `/proc/PID/status` text, which is in KiB.
 fn line(name: &str, status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -15,4 +15,4 @@ pub use count::{
     driver_memory, memory, note_read_back, note_upload, time_launches,
 };
 pub use error::Error;
-pub use open::{OpenedDevice, PRECISION, open};
+pub use open::{OpenedDevice, PRECISION, open, words as panic_words};

@@ -189,7 +189,7 @@ fn bring_up(adapter: &Adapter) -> Result<(Device, WgpuSetup), String> {
 }
 
 /// What a panic said.
-pub(super) fn words(panic: &(dyn Any + Send)) -> String {
+pub fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the driver panicked without a word".into())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::made::Made;
+use super::stages::{Network, Watch};
 use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way};
 use crate::cli::output::wrong_argument;
@@ -135,6 +136,21 @@ impl Case {
     /// Its arithmetic, in words.
     pub fn precision(&self) -> &'static str {
         PRECISION
+    }
+
+    /// The network, what it is given, and where, to be watched.
+    pub fn watch<'a>(&'a self, device: &'a OpenedDevice) -> Watch<'a> {
+        self.watch_of(device, Network::Burn(self.network()))
+    }
+
+    /// The same with another network.
+    pub fn watch_of<'a>(&'a self, device: &'a OpenedDevice, network: Network<'a>) -> Watch<'a> {
+        Watch {
+            device,
+            network,
+            input: &self.input,
+            steps: &self.steps,
+        }
     }
 
     /// The same network as LeRobot 0.6.1 computes it.

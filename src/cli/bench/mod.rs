@@ -4,24 +4,26 @@ mod account;
 mod cards;
 mod case;
 mod floor;
+mod gpu_report;
 mod holdings;
 mod made;
+mod measure;
 mod report;
 mod soak;
 mod stages;
 mod trace;
 
+use std::collections::BTreeMap;
 use std::io::Write;
-
-use anyhow::bail;
 
 pub use self::made::Made;
 
 use self::case::Case;
 use self::floor::{Floor, Launches, Work};
 use self::holdings::Holdings;
-use self::report::{ChunkAccount, ChunkRun, Report, Stages, Subject};
-use self::stages::{Network, Watch};
+use self::measure::{Measured, Rounds, measure};
+use self::report::{ChunkAccount, Report, Stages, Subject};
+use self::stages::Network;
 use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way, chunk_cost};
 use crate::cli::memory::peak_rss_bytes;
@@ -30,11 +32,6 @@ use crate::cli::policy;
 use crate::gpu::OpenedDevice;
 use crate::gpu::compute::Format;
 use crate::policy::Architecture;
-use crate::policy::smolvla::Trace;
-
-/// Largest difference between the watched run and the one that flies, in normalised actions: the same kernels run in both,
-/// but a device may sum in another order.
-const SAME: f32 = 1e-4;
 
 /// GPUs whose floors stand beside a trace when the device itself is none of the table: a large, a middle and a small one.
 const USUAL_CARDS: [&str; 3] = ["RTX 4090", "RTX 3060", "Apple M2"];
@@ -43,6 +40,12 @@ const USUAL_CARDS: [&str; 3] = ["RTX 4090", "RTX 3060", "Apple M2"];
 pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(name) = &args.floor {
         return foretell(args, name, out);
+    }
+    if !args.gpu_table.is_empty() {
+        return gpu_report::table(&args.gpu_table, out);
+    }
+    if let Some(file) = &args.gpu_report {
+        return gpu_report::run(args, file, out);
     }
     let device = policy::device(args.device.device)?;
     let before = Holdings::now(&device);
@@ -103,102 +106,41 @@ struct Bench<'a> {
     runs: u64,
 }
 
-/// One way of computing: its counts and its timed runs.
-struct Measured {
-    way: Way,
-    first_ms: f64,
-    counts: ChunkAccount,
-    runs: Vec<ChunkRun>,
-}
-
 impl Bench<'_> {
     fn report(&self, naive: bool, memory: Holdings) -> anyhow::Result<Report> {
         let naive = naive.then(|| self.case.naive(self.device)).transpose()?;
-        let mut networks = vec![Network::Burn(self.case.network())];
-        networks.extend(naive.as_ref().map(Network::Naive));
-        let measured = self.measure(&networks)?;
+        let mut watches = vec![self.case.watch(self.device)];
+        let naive = naive.as_ref().map(Network::Naive);
+        watches.extend(naive.map(|naive| self.case.watch_of(self.device, naive)));
+        let rounds = Rounds {
+            most: self.runs,
+            until: None,
+            clock: self.trace,
+        };
+        let measured = measure(&watches, rounds)?;
         let mut stages: Vec<_> = measured.iter().map(|one| self.stages(one)).collect();
         let mut own = stages.remove(0);
-        let mut report_naive = None;
+        let mut others = BTreeMap::new();
         for (measured, other) in measured[1..].iter().zip(stages) {
             own.compare(measured.way, &other);
-            report_naive = Some(other);
+            others.insert(measured.way, other);
         }
         Ok(Report {
-            subject: self.subject(&measured[0]),
+            subject: subject(self.case, self.device, &measured[0]),
             naive_ratio: own.total.naive_ratio,
             burn_ratio: own.total.burn_ratio,
             floors: self.floors(&measured[0].counts),
             stages: own,
             peak_rss_bytes: peak_rss_bytes(),
             memory,
-            burn: None,
-            naive: report_naive,
+            burn: others.remove(&Way::Burn),
+            naive: others.remove(&Way::Naive),
         })
-    }
-
-    /// Compiles, checks and counts each network, then times them in turns, so that what else the machine does meets all.
-    fn measure(&self, networks: &[Network<'_>]) -> anyhow::Result<Vec<Measured>> {
-        let watches: Vec<_> = networks
-            .iter()
-            .map(|network| self.watch(*network))
-            .collect();
-        let mut measured = Vec::new();
-        for watch in &watches {
-            log::info!("{}: first run, which compiles", watch.way());
-            let (first, actions) = watch.run()?;
-            self.compare(watch, &actions)?;
-            let mut counts = watch.count()?;
-            if self.trace {
-                watch.clock(&mut counts)?;
-            }
-            measured.push(Measured {
-                way: watch.way(),
-                first_ms: first.total().ms,
-                counts,
-                runs: Vec::new(),
-            });
-        }
-        for number in 1..=self.runs {
-            for (watch, measured) in watches.iter().zip(&mut measured) {
-                let (run, _) = watch.run()?;
-                let (way, ms) = (watch.way(), run.total().ms);
-                log::info!("{way}: run {number} of {}: {ms:.1} ms", self.runs);
-                measured.runs.push(run);
-            }
-        }
-        Ok(measured)
-    }
-
-    fn watch<'a>(&'a self, network: Network<'a>) -> Watch<'a> {
-        Watch {
-            device: self.device,
-            network,
-            input: &self.case.input,
-            steps: &self.case.steps,
-        }
-    }
-
-    /// Holds a watched answer against that of the sampler that flies.
-    fn compare(&self, watch: &Watch<'_>, watched: &[f32]) -> anyhow::Result<()> {
-        let count = self.case.steps.times.len();
-        let network = self.case.network();
-        let flown = network.sample_actions(&self.case.input, count, None, &mut Trace::off())?;
-        let pairs = flown.actions.iter().zip(watched);
-        let most = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        if flown.actions.len() != watched.len() || most > SAME {
-            bail!(
-                "two runs of the same input on {} differ by {most:.2e} ({}); the device computes wrongly, its times mean nothing",
-                self.device.name,
-                watch.way()
-            );
-        }
-        Ok(())
     }
 
     fn stages(&self, measured: &Measured) -> Stages {
         let cost = chunk_cost(&self.case.architecture, self.case.work(measured.way));
-        Stages::of(&measured.runs, &measured.counts, cost, self.trace)
+        measured.stages(cost, self.trace)
     }
 
     /// With a trace, the floors of this very GPU if it is known, else of some usual ones.
@@ -206,11 +148,7 @@ impl Bench<'_> {
         if !self.trace {
             return Vec::new();
         }
-        let stages = [&counts.vision, &counts.prefix, &counts.denoise];
-        let [vision, prefix, denoise] = stages.map(|stage| stage.kernels);
-        let launches = (|| Some([vision?, prefix?, denoise?]))();
-        let load = self.case.work(self.case.way());
-        let work = work(&self.case.architecture, load, launches);
+        let work = counted_work(self.case, counts);
         let cards = match cards::of_adapter(&self.device.name) {
             Some(card) => vec![card],
             None => USUAL_CARDS
@@ -223,22 +161,30 @@ impl Bench<'_> {
             .map(|card| Floor::of(card, &work))
             .collect()
     }
+}
 
-    fn subject(&self, measured: &Measured) -> Subject {
-        let load = self.case.work(measured.way);
-        Subject {
-            policy: self.case.name.clone(),
-            device: self.device.place(),
-            precision: self.case.precision().to_owned(),
-            way: measured.way,
-            parameters: self.case.network().parameters(),
-            views: load.images,
-            language_tokens: load.language_tokens,
-            prefix_tokens: cost::prefix_tokens(&self.case.architecture, load),
-            chunk_size: self.case.architecture.chunk_size,
-            steps: load.steps,
-            runs: self.runs,
-            first_run_ms: measured.first_ms,
-        }
+/// The work of a chunk, with the launches that were counted.
+fn counted_work(case: &Case, counts: &ChunkAccount) -> Work {
+    let stages = [&counts.vision, &counts.prefix, &counts.denoise];
+    let [vision, prefix, denoise] = stages.map(|stage| stage.kernels);
+    let launches = (|| Some([vision?, prefix?, denoise?]))();
+    work(&case.architecture, case.work(case.way()), launches)
+}
+
+fn subject(case: &Case, device: &OpenedDevice, measured: &Measured) -> Subject {
+    let load = case.work(measured.way);
+    Subject {
+        policy: case.name.clone(),
+        device: device.place(),
+        precision: case.precision().to_owned(),
+        way: measured.way,
+        parameters: case.network().parameters(),
+        views: load.images,
+        language_tokens: load.language_tokens,
+        prefix_tokens: cost::prefix_tokens(&case.architecture, load),
+        chunk_size: case.architecture.chunk_size,
+        steps: load.steps,
+        runs: measured.runs.len() as u64,
+        first_run_ms: measured.first_ms,
     }
 }

@@ -1,6 +1,7 @@
 //! Many chunks in a row, to see that memory stays what it was: a robot runs for days.
 
 use std::io::{self, Write};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -10,7 +11,6 @@ use crate::cli::args::BenchArgs;
 use crate::cli::memory::peak_rss_bytes;
 use crate::cli::output::{Outcome, deliver};
 use crate::gpu::OpenedDevice;
-use crate::policy::smolvla::Trace;
 
 /// Looks at memory so often in a run.
 const SAMPLES: u64 = 30;
@@ -48,7 +48,7 @@ pub fn run(
     chunks: u64,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let soak = soak(case, device, chunks)?;
+    let soak = soak(case, device, chunks, None)?;
     deliver(out, args.json.json.as_ref(), &soak, |out| soak.print(out))?;
     Ok(if soak.flat {
         Outcome::Done
@@ -58,15 +58,21 @@ pub fn run(
     })
 }
 
-/// Runs `chunks` chunks of a case, looking at memory [`SAMPLES`] times.
-pub fn soak(case: &Case, device: &OpenedDevice, chunks: u64) -> anyhow::Result<Soak> {
+/// Runs `chunks` chunks of a case, or fewer until a time, looking at memory [`SAMPLES`] times.
+pub fn soak(
+    case: &Case,
+    device: &OpenedDevice,
+    mut chunks: u64,
+    until: Option<Instant>,
+) -> anyhow::Result<Soak> {
     let every = (chunks / SAMPLES).max(1);
     let mut samples = Vec::new();
     for number in 1..=chunks {
-        let steps = case.steps.times.len();
-        let trace = &mut Trace::off();
-        case.network()
-            .sample_actions(&case.input, steps, None, trace)?;
+        if until.is_some_and(|until| Instant::now() > until) {
+            chunks = number - 1;
+            break;
+        }
+        case.watch(device).flown()?;
         if number % every == 0 || number == chunks {
             log::info!("{number} of {chunks} chunks");
             samples.push(Sample {

@@ -8,6 +8,7 @@ use super::account::{Account, Moment};
 use super::report::{ChunkAccount, ChunkRun, StageRun};
 use crate::cli::cost::Way;
 use crate::cli::memory::peak_rss_bytes;
+use crate::gpu::compute::Format;
 use crate::gpu::{self, Launches, OpenedDevice, count_launches, time_launches};
 use crate::policy::NetworkInput;
 use crate::policy::smolvla::naive::NaiveSmolVla;
@@ -65,6 +66,43 @@ impl Watch<'_> {
             Network::Burn(_) => Way::Burn,
             Network::Naive(_) => Way::Naive,
         }
+    }
+
+    /// How its weights are stored.
+    pub fn format(&self) -> Format {
+        match self.network {
+            Network::Burn(_) | Network::Naive(_) => Format::F32,
+        }
+    }
+
+    /// Who computes, and with what weights.
+    pub fn title(&self) -> String {
+        match self.format() {
+            Format::F32 => self.way().to_string(),
+            Format::F16 => format!("{}, f16", self.way()),
+            Format::I8 => format!("{}, int8", self.way()),
+        }
+    }
+
+    /// The answer of the network's own sampler, which is what flies.
+    ///
+    /// # Errors
+    /// As [`Watch::run`].
+    pub fn flown(&self) -> Result<Vec<f32>> {
+        self.traced(&mut Trace::off())
+    }
+
+    /// The same, showing every stage to `trace`.
+    ///
+    /// # Errors
+    /// As [`Watch::run`].
+    pub fn traced(&self, trace: &mut Trace) -> Result<Vec<f32>> {
+        let (input, steps) = (self.input, self.steps.times.len());
+        let sample = match self.network {
+            Network::Burn(network) => network.sample_actions(input, steps, None, trace)?,
+            Network::Naive(network) => network.sample_actions(input, steps, None, trace)?,
+        };
+        Ok(sample.actions)
     }
 
     /// One timed chunk, and the answer, `[batch, chunk_size, max_action_dim]`.
