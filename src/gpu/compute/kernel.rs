@@ -1,10 +1,13 @@
 //! A compiled kernel and the buffers it is bound to.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::{Compute, Dispatch, Slice, Work, add};
 use crate::gpu::shaders::Shader;
 
 /// What a kernel does with the buffer at one `@binding`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     /// `var<storage, read>`
     Read,
@@ -42,6 +45,33 @@ pub struct Bound {
     name: &'static str,
 }
 
+/// Every kernel that was compiled, so that none is compiled twice: not by another policy, nor by two threads at once.
+pub(super) type Kernels = Mutex<BTreeMap<Recipe, Arc<Mutex<Option<Kernel>>>>>;
+
+/// What tells one compiled kernel from another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Recipe {
+    source: &'static str,
+    half: bool,
+    bindings: Vec<Binding>,
+    /// Names and bits.
+    constants: Vec<(String, u64)>,
+}
+
+impl From<&KernelSpec<'_>> for Recipe {
+    fn from(spec: &KernelSpec<'_>) -> Self {
+        let constants = spec.constants.iter();
+        Self {
+            source: spec.shader.source,
+            half: spec.half,
+            bindings: spec.bindings.to_vec(),
+            constants: constants
+                .map(|(name, value)| ((*name).to_owned(), value.to_bits()))
+                .collect(),
+        }
+    }
+}
+
 impl Kernel {
     /// The shader's file name.
     pub fn name(&self) -> &'static str {
@@ -50,8 +80,30 @@ impl Kernel {
 }
 
 impl Compute {
-    /// Compiles `main` of a shader. Wrap it in [`Compute::checked`]: a driver may refuse.
+    /// `main` of a shader, compiled unless it was before. Wrap it in [`Compute::checked`]: a driver may refuse.
+    ///
+    /// Any thread may compile. A thread that wants a kernel which another is compiling waits for it.
     pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
+        let slot = {
+            let mut kernels = self
+                .0
+                .pipelines
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(kernels.entry(spec.into()).or_default())
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = &*slot {
+            return kernel.clone();
+        }
+        match self.checked(spec.shader.name, || self.compile(spec)) {
+            Ok(kernel) => slot.insert(kernel).clone(),
+            // Once more, and not kept: the caller's own check is to see the refusal.
+            Err(_) => self.compile(spec),
+        }
+    }
+
+    fn compile(&self, spec: &KernelSpec<'_>) -> Kernel {
         let device = &self.0.device;
         let name = spec.shader.name;
         let entries: Vec<_> = (0..).zip(spec.bindings).map(entry).collect();

@@ -5,12 +5,13 @@ mod kernel;
 mod sequence;
 mod weight;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use burn_wgpu::WgpuSetup;
 use serde::Serialize;
 
+use buffer::Uploads;
 pub use buffer::{Buffer, Slice};
 pub use kernel::{Binding, Bound, Kernel, KernelSpec};
 pub use sequence::{Dispatch, Flow, Sequence, Stage, StageTime, Work};
@@ -47,6 +48,8 @@ struct Inner {
     queue: wgpu::Queue,
     abilities: Abilities,
     tally: Tally,
+    pipelines: kernel::Kernels,
+    uploads: Mutex<Uploads>,
 }
 
 /// Running counts; they only grow.
@@ -115,6 +118,8 @@ impl Compute {
                 timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             },
             tally: Tally::default(),
+            pipelines: kernel::Kernels::default(),
+            uploads: Mutex::default(),
         }))
     }
 

@@ -212,6 +212,7 @@ impl Flow<'_> {
     /// Hands everything to the queue.
     pub fn submit(self) {
         self.compute.0.queue.submit([self.encoder.finish()]);
+        self.compute.sent_off();
         add(&self.compute.0.tally.kernels, self.launches);
         add(&self.compute.0.tally.submissions, 1);
     }
