@@ -23,7 +23,12 @@ const ARM_USUAL: u8 = ARM;
 #[cfg(windows)]
 const ARM_USUAL: u8 = 90;
 
-/// Nice 10 on Linux, a tenth of a usual thread's share of a contended core; below usual on macOS and Windows.
+/// Nice 5 on Linux, a third of a usual thread's share of a contended core: less would let a window that is drawn by the CPU
+/// starve inference.
+#[cfg(not(any(windows, target_os = "macos")))]
+const PATIENT: u8 = 35;
+/// Below usual.
+#[cfg(any(windows, target_os = "macos"))]
 const PATIENT: u8 = 22;
 
 /// Nice 0 on Linux, what everybody has on macOS, normal on Windows.
