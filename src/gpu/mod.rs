@@ -5,6 +5,7 @@ mod choice;
 pub mod compute;
 mod count;
 mod error;
+pub mod kernels;
 mod open;
 pub mod shaders;
 

@@ -48,8 +48,14 @@ pub const SCENE: Shader = Shader {
     source: include_str!("../../shaders/scene.wgsl"),
 };
 
+/// Products with few rows: the action expert.
+pub const SKINNY: Shader = Shader {
+    name: "skinny.wgsl",
+    source: include_str!("../../shaders/skinny.wgsl"),
+};
+
 /// Every shader of the house.
-pub const ALL: &[Shader] = &[SCENE];
+pub const ALL: &[Shader] = &[SCENE, SKINNY];
 
 #[cfg(test)]
 mod tests {

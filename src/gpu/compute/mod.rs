@@ -15,7 +15,7 @@ use buffer::Uploads;
 pub use buffer::{Buffer, Slice};
 pub use kernel::{Binding, Bound, Kernel, KernelSpec};
 pub use sequence::{Dispatch, Flow, Sequence, Stage, StageTime, Work};
-pub use weight::{Format, Matrix};
+pub use weight::{Format, Matrix, row_scale};
 
 /// What the device refused.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

@@ -153,8 +153,7 @@ fn pack_row(words: &mut [u32], values: &[f32], format: Format) -> f32 {
 
 /// Signed bytes and the scale of their row: value = scale · byte / 127.
 fn pack_bytes(words: &mut [u32], values: &[f32]) -> f32 {
-    let most = |most: f32, value: &f32| most.max(value.abs());
-    let scale = values.iter().fold(0.0_f32, most);
+    let scale = row_scale(values);
     let inverse = if scale > 0.0 { 127.0 / scale } else { 0.0 };
     let bytes: &mut [i8] = bytemuck::cast_slice_mut(words);
     let (filled, rest) = bytes.split_at_mut(values.len());
@@ -163,6 +162,12 @@ fn pack_bytes(words: &mut [u32], values: &[f32]) -> f32 {
     }
     rest.fill(0);
     scale
+}
+
+/// What a row's bytes are multiplied by: its largest number.
+pub fn row_scale(row: &[f32]) -> f32 {
+    row.iter()
+        .fold(0.0_f32, |most, value| most.max(value.abs()))
 }
 
 #[cfg(test)]
