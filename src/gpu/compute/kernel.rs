@@ -1,8 +1,6 @@
 //! A compiled kernel and the buffers it is bound to.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
+use super::compile::{Pending, Recipe};
 use super::{Compute, Dispatch, Slice, Work, add};
 use crate::gpu::shaders::Shader;
 
@@ -29,10 +27,10 @@ pub struct KernelSpec<'a> {
     pub constants: &'a [(&'a str, f64)],
 }
 
-/// A compiled compute pipeline with its layout.
+/// A compute pipeline, compiled or about to be, with its layout.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     layout: wgpu::BindGroupLayout,
     name: &'static str,
 }
@@ -40,36 +38,9 @@ pub struct Kernel {
 /// A kernel together with its buffers.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     pub(super) group: wgpu::BindGroup,
     name: &'static str,
-}
-
-/// Every kernel that was compiled, so that none is compiled twice: not by another policy, nor by two threads at once.
-pub(super) type Kernels = Mutex<BTreeMap<Recipe, Arc<Mutex<Option<Kernel>>>>>;
-
-/// What tells one compiled kernel from another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Recipe {
-    source: &'static str,
-    half: bool,
-    bindings: Vec<Binding>,
-    /// Names and bits.
-    constants: Vec<(String, u64)>,
-}
-
-impl From<&KernelSpec<'_>> for Recipe {
-    fn from(spec: &KernelSpec<'_>) -> Self {
-        let constants = spec.constants.iter();
-        Self {
-            source: spec.shader.source,
-            half: spec.half,
-            bindings: spec.bindings.to_vec(),
-            constants: constants
-                .map(|(name, value)| ((*name).to_owned(), value.to_bits()))
-                .collect(),
-        }
-    }
 }
 
 impl Kernel {
@@ -80,61 +51,31 @@ impl Kernel {
 }
 
 impl Compute {
-    /// `main` of a shader, compiled unless it was before. Wrap it in [`Compute::checked`]: a driver may refuse.
-    ///
-    /// Any thread may compile. A thread that wants a kernel which another is compiling waits for it.
+    /// `main` of a shader, compiled on another thread unless it was before. Launching it waits for that; call
+    /// [`Compute::settle`] before, because a driver may refuse.
     pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
-        let slot = {
-            let mut kernels = self
-                .0
-                .pipelines
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(kernels.entry(spec.into()).or_default())
-        };
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = &*slot {
+        let recipe = Recipe::from(spec);
+        let mut kernels = self.kernels();
+        if let Some(kernel) = kernels.get(&recipe)
+            && !kernel.pipeline.has_failed()
+        {
             return kernel.clone();
         }
-        match self.checked(spec.shader.name, || self.compile(spec)) {
-            Ok(kernel) => slot.insert(kernel).clone(),
-            // Once more, and not kept: the caller's own check is to see the refusal.
-            Err(_) => self.compile(spec),
-        }
+        let kernel = self.begin(spec, recipe.clone());
+        kernels.insert(recipe, kernel.clone());
+        kernel
     }
 
-    fn compile(&self, spec: &KernelSpec<'_>) -> Kernel {
-        let device = &self.0.device;
-        let name = spec.shader.name;
+    fn begin(&self, spec: &KernelSpec<'_>, recipe: Recipe) -> Kernel {
+        let (device, name) = (&self.0.device, spec.shader.name);
         let entries: Vec<_> = (0..).zip(spec.bindings).map(entry).collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(name),
             entries: &entries,
         });
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(name),
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(name),
-            layout: Some(&pipeline_layout),
-            module: &if spec.half {
-                spec.shader.half_module(device)
-            } else {
-                spec.shader.module(device)
-            },
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions {
-                constants: spec.constants,
-                // Kernels write every word of workgroup memory before they read it.
-                zero_initialize_workgroup_memory: false,
-            },
-            cache: None,
-        });
         add(&self.0.tally.pipelines, 1);
         Kernel {
-            pipeline,
+            pipeline: self.compile(spec.shader, recipe, layout.clone()),
             layout,
             name,
         }

@@ -1,6 +1,7 @@
 //! The house's own kernels on the device that Burn opened: prepared once, replayed every chunk, counted exactly.
 
 mod buffer;
+mod compile;
 mod kernel;
 mod sequence;
 mod weight;
@@ -48,7 +49,7 @@ struct Inner {
     queue: wgpu::Queue,
     abilities: Abilities,
     tally: Tally,
-    pipelines: kernel::Kernels,
+    pipelines: compile::Kernels,
     uploads: Mutex<Uploads>,
 }
 
@@ -118,7 +119,20 @@ impl Compute {
                 timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             },
             tally: Tally::default(),
-            pipelines: kernel::Kernels::default(),
+            pipelines: compile::Kernels::default(),
+            uploads: Mutex::default(),
+        }))
+    }
+
+    /// The same device, with nothing compiled or counted yet.
+    #[cfg(test)]
+    fn anew(&self) -> Self {
+        Self(Arc::new(Inner {
+            device: self.0.device.clone(),
+            queue: self.0.queue.clone(),
+            abilities: self.0.abilities,
+            tally: Tally::default(),
+            pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
         }))
     }
