@@ -179,7 +179,13 @@ fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the map is read-only and private to this process. What the type system cannot promise is that no other
     // program shortens the file while it is mapped (reading past the end would then end this process); checkpoints are
     // replaced by rename, here and by the hub's cache, never rewritten in place.
-    unsafe { Mmap::map(file) }
+    let bytes = unsafe { Mmap::map(file)? };
+    // The disk reads on while the beginning is being converted. Only advice: whatever comes of it, the file can be read.
+    #[cfg(unix)]
+    if let Err(error) = bytes.advise(memmap2::Advice::WillNeed) {
+        log::debug!("the file is not read ahead: {error}");
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
