@@ -1,5 +1,6 @@
 //! The house's compute kernels, one a file: how each is compiled, bound and launched, and what it must compute.
 
+pub mod attention_suffix;
 pub mod skinny;
 
 use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
