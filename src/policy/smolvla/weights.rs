@@ -114,6 +114,15 @@ impl<'a> Weights<'a> {
         inputs: usize,
         bias: bool,
     ) -> Result<Linear> {
+        if let [(name, outputs, 1.0)] = *parts {
+            // As it was read, without another copy.
+            let weight = self.host(&format!("{name}.weight"), &[outputs, inputs])?;
+            let weight = self.upload(weight, [outputs, inputs]);
+            let bias = bias
+                .then(|| self.vector(&format!("{name}.bias"), outputs))
+                .transpose()?;
+            return Ok(Linear::new(weight, bias));
+        }
         let outputs = parts.iter().map(|part| part.1).sum();
         let mut weight = Vec::with_capacity(inputs * outputs);
         let mut biases = Vec::new();
