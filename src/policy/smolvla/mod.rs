@@ -7,6 +7,7 @@
 mod attention;
 mod cache;
 mod connector;
+mod cpu;
 mod embedding;
 mod error;
 mod expert;
@@ -108,6 +109,9 @@ impl SmolVla {
     ) -> Result<Self> {
         check_architecture(architecture)?;
         let mut weights = Weights::new(source, device, progress);
+        if extent == Extent::Whole {
+            weights = weights.as_tensors();
+        }
         let weights = &mut weights;
         let lm_expert = LmExpert::load(weights, architecture)?;
         let served = (architecture.num_expert_layers - 1) * lm_expert.plan.multiple;
