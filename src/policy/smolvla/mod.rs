@@ -7,6 +7,7 @@
 mod attention;
 mod cache;
 mod connector;
+mod cpu;
 mod embedding;
 mod error;
 mod expert;
@@ -101,6 +102,9 @@ impl SmolVla {
     ) -> Result<Self> {
         check_architecture(architecture)?;
         let mut weights = Weights::new(source, device, progress);
+        if extent == Extent::Whole {
+            weights = weights.as_tensors();
+        }
         let weights = &mut weights;
         let lm_expert = LmExpert::load(weights, architecture)?;
         let (a, width) = (architecture, architecture.expert_hidden_size);

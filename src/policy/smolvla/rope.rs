@@ -2,6 +2,8 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::cpu;
+
 /// SmolVLA's own `apply_rope` ignores the VLM's `rope_theta` of 100000.
 const BASE: f32 = 10_000.0;
 
@@ -56,6 +58,9 @@ impl RopeTable {
     /// # Shapes
     /// `[batch, seq, heads, head_dim]`, unchanged.
     pub(super) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
+        if cpu::holds(&x) {
+            return cpu::rotate(x, &self.cos, &self.sin);
+        }
         let [batch, seq, heads, head_dim] = x.dims();
         let swapped = x
             .clone()
