@@ -74,6 +74,8 @@ fn unfused(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, bias: Option<Tensor<4>>) ->
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Device;
+
     use super::*;
 
     /// Sums of a few dozen f32 products in two orders.
