@@ -25,7 +25,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub verb: Option<Verb>,
     #[command(flatten)]
-    pub window: RigArgs,
+    pub window: WindowArgs,
 }
 
 /// What to do instead of opening the window.
@@ -118,6 +118,20 @@ pub struct ArmArgs {
     /// The id that the leader was calibrated under with LeRobot (its `--teleop.id`); by default the only one there is
     #[arg(long, value_name = "ID", requires = "leader")]
     pub leader_id: Option<String>,
+}
+
+/// The window.
+#[derive(Args, Clone, Debug)]
+pub struct WindowArgs {
+    #[command(flatten)]
+    pub rig: RigArgs,
+    /// Write how punctual the window's frames and the control ticks were, with the policy idle and thinking, into FILE (JSON)
+    /// when the window is closed
+    #[arg(long, value_name = "FILE")]
+    pub frame_report: Option<PathBuf>,
+    /// Draw on the device that the policy computes on, to compare; otherwise the window has its own
+    #[arg(long, hide = true)]
+    pub one_device: bool,
 }
 
 /// The arm, its cameras and what it is to do: shared by the window and `run`.

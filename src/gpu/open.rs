@@ -8,6 +8,7 @@ use burn::tensor::{Device, Tensor};
 use burn_wgpu::WgpuSetup;
 
 use super::adapter::{Adapter, AdapterKind, adapters};
+use super::compute::Compute;
 use super::{DeviceChoice, Error};
 
 /// Arithmetic of the network on every device.
@@ -30,6 +31,8 @@ pub struct OpenedDevice {
     pub software: bool,
     /// wgpu's own handles of the same device; `None` for the CPU.
     pub setup: Option<WgpuSetup>,
+    /// Own kernels on the same device, which stay compiled however often it is opened; `None` for the CPU.
+    pub compute: Option<Compute>,
 }
 
 impl OpenedDevice {
@@ -123,6 +126,7 @@ fn cpu(why: String) -> OpenedDevice {
         why,
         software: false,
         setup: None,
+        compute: None,
     }
 }
 
@@ -133,7 +137,7 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
             why,
         });
     }
-    let (device, setup) = shared(adapter)?;
+    let (device, setup, compute) = shared(adapter)?;
     Ok(OpenedDevice {
         device,
         name: adapter.name.clone(),
@@ -142,16 +146,17 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
         why,
         software: adapter.kind == AdapterKind::Software,
         setup: Some(setup),
+        compute: Some(compute),
     })
 }
 
 /// An adapter can be brought up only once in a process; whoever comes later gets the same device.
-fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup), Error> {
-    static OPENED: Mutex<Vec<(usize, Device, WgpuSetup)>> = Mutex::new(Vec::new());
+fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup, Compute), Error> {
+    static OPENED: Mutex<Vec<(usize, Device, WgpuSetup, Compute)>> = Mutex::new(Vec::new());
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = opened.iter().find(|(number, ..)| *number == adapter.number);
-    if let Some((_, device, setup)) = known {
-        return Ok((device.clone(), setup.clone()));
+    if let Some((_, device, setup, compute)) = known {
+        return Ok((device.clone(), setup.clone(), compute.clone()));
     }
     let failed = |reason: String| Error::Driver {
         adapter: adapter.to_string(),
@@ -161,8 +166,14 @@ fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup), Error> {
     let (device, setup) = catch_unwind(AssertUnwindSafe(|| bring_up(adapter)))
         .unwrap_or_else(|panic| Err(words(&*panic)))
         .map_err(failed)?;
-    opened.push((adapter.number, device.clone(), setup.clone()));
-    Ok((device, setup))
+    let compute = Compute::new(&setup);
+    opened.push((
+        adapter.number,
+        device.clone(),
+        setup.clone(),
+        compute.clone(),
+    ));
+    Ok((device, setup, compute))
 }
 
 fn bring_up(adapter: &Adapter) -> Result<(Device, WgpuSetup), String> {

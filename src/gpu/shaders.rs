@@ -48,8 +48,20 @@ pub const SCENE: Shader = Shader {
     source: include_str!("../../shaders/scene.wgsl"),
 };
 
+/// Products with few rows: the action expert.
+pub const SKINNY: Shader = Shader {
+    name: "skinny.wgsl",
+    source: include_str!("../../shaders/skinny.wgsl"),
+};
+
+/// The actions' attention over the prefix and themselves.
+pub const ATTENTION_SUFFIX: Shader = Shader {
+    name: "attention_suffix.wgsl",
+    source: include_str!("../../shaders/attention_suffix.wgsl"),
+};
+
 /// Every shader of the house.
-pub const ALL: &[Shader] = &[SCENE];
+pub const ALL: &[Shader] = &[SCENE, SKINNY, ATTENTION_SUFFIX];
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ use crate::camera;
 use crate::clock::Clock;
 use crate::gpu::{self, Adapter, DeviceChoice, OpenedDevice, PRECISION};
 use crate::joint::JOINT_COUNT;
+use crate::priority::{self, Granted, Urgency};
 use crate::runtime::workshop::{ArmCard, CalibrationState, Line, Order, PortView, Shop, Tools};
 
 /// The machine's part of `check --json`.
@@ -25,6 +26,14 @@ pub struct Machine {
     pub cameras: Vec<CameraLine>,
     pub cameras_error: Option<String>,
     pub ports: Vec<PortLine>,
+    pub priority: PriorityLine,
+}
+
+/// Which place the system gives to whom, when all want the processor.
+#[derive(Debug, Serialize)]
+pub struct PriorityLine {
+    pub arm: Granted,
+    pub policy: Granted,
 }
 
 /// One adapter and whether the network fits.
@@ -90,6 +99,10 @@ impl Machine {
             cameras,
             cameras_error,
             ports: ports(),
+            priority: PriorityLine {
+                arm: priority::would_get(Urgency::Arm),
+                policy: priority::would_get(Urgency::Patient),
+            },
         };
         (machine, opened)
     }
@@ -120,6 +133,11 @@ impl Machine {
         if self.ports.is_empty() {
             writeln!(out, "ports      none")?;
         }
+        let PriorityLine { arm, policy } = &self.priority;
+        writeln!(
+            out,
+            "priority   the arm's loop: {arm}; the policy: {policy}"
+        )?;
         Ok(())
     }
 
@@ -315,7 +333,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("gpu:9999"), "{text}");
         assert!(
-            text.contains("autotune off") && text.contains("port"),
+            text.contains("autotune off") && text.contains("port") && text.contains("priority"),
             "{text}"
         );
     }

@@ -2,10 +2,10 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::SmolVla;
 use super::error::{NetworkError, Result};
 use super::trace::Trace;
 use super::vision::Pictures;
+use super::vlm::Vlm;
 use super::weights::placed;
 use crate::gpu;
 use crate::policy::{Architecture, ImageInput, NetworkInput};
@@ -115,7 +115,7 @@ fn check_pictures(architecture: &Architecture, input: &NetworkInput) -> Result<(
     Ok(())
 }
 
-impl SmolVla {
+impl Vlm {
     /// The eyes' part of the prefix: tower and connector over every picture that is there, camera by camera and in each
     /// camera sample by sample. `None` if there is no picture at all.
     ///

@@ -12,6 +12,8 @@ pub(super) struct Weights<'a> {
     source: &'a dyn TensorSource,
     device: &'a Device,
     progress: &'a mut dyn FnMut(f32),
+    /// Linear layers stay tensors, whatever the device does best.
+    as_tensors: bool,
     /// Elements read so far, and in the whole checkpoint.
     read: u64,
     total: u64,
@@ -34,8 +36,24 @@ impl<'a> Weights<'a> {
             source,
             device,
             progress,
+            as_tensors: false,
             read: 0,
             total,
+        }
+    }
+
+    /// Keeps linear layers as tensors: for the naive twin, which runs operation by operation.
+    pub(super) fn as_tensors(mut self) -> Self {
+        self.as_tensors = true;
+        self
+    }
+
+    /// A linear layer of tensors on the device.
+    pub(super) fn layer(&self, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Linear {
+        if self.as_tensors {
+            Linear::of_tensors(weight, bias)
+        } else {
+            Linear::new(weight, bias)
         }
     }
 
@@ -115,6 +133,15 @@ impl<'a> Weights<'a> {
         inputs: usize,
         bias: bool,
     ) -> Result<Linear> {
+        if let [(name, outputs, 1.0)] = *parts {
+            // As it was read, without another copy.
+            let weight = self.host(&format!("{name}.weight"), &[outputs, inputs])?;
+            let weight = self.upload(weight, [outputs, inputs]);
+            let bias = bias
+                .then(|| self.vector(&format!("{name}.bias"), outputs))
+                .transpose()?;
+            return Ok(Linear::new(weight, bias));
+        }
         let outputs = parts.iter().map(|part| part.1).sum();
         let mut weight = Vec::with_capacity(inputs * outputs);
         let mut biases = Vec::new();
@@ -128,7 +155,7 @@ impl<'a> Weights<'a> {
         }
         let weight = self.upload(weight, [outputs, inputs]);
         let bias = bias.then(|| self.upload(biases, [outputs]));
-        Ok(Linear::new(weight, bias))
+        Ok(self.layer(weight, bias))
     }
 
     /// `{name}.weight` of a norm without mean.

@@ -1,0 +1,300 @@
+//! Products of the chunk's few rows with large weights: the action expert, ten times a chunk. Each has its norm before and its
+//! activation after it folded in.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::compile;
+use crate::gpu::compute::{
+    Binding, Buffer, Compute, Dispatch, Error, Format, Kernel, KernelSpec, Matrix, Slice, Work,
+    row_scale,
+};
+use crate::gpu::shaders;
+
+/// Rows of an activation tile. Activations are `[tile][column][row]`, columns padded to a multiple of 16 with zeros.
+pub const TILE: usize = 64;
+
+/// Fewest workgroups that are worth wider ones: enough for one on nearly every core of a large GPU.
+const ENOUGH_WORKGROUPS: usize = 80;
+
+/// What is done with the sums. Twin: the constants of `shaders/skinny`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epilogue {
+    /// `y = silu(sum)`
+    Silu,
+    /// `y = sum`; its squares into z.
+    Plain,
+    /// `y += sum`; its squares into z.
+    Add,
+    /// Queries into y, keys and values of the rows into z `[2 · heads, rows, head_dim]`, rotated by the table in `aside`.
+    Rotary,
+    /// `y = silu(gate) · up`
+    Gate,
+    /// An Euler step of y; the velocity into z.
+    Euler,
+    /// x and y are `[2 · heads, rows, head_dim]`; each half has its own weights.
+    Heads,
+}
+
+/// The uniform of one product. Twin: `Sizes` of `shaders/skinny`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Sizes {
+    /// Blocks of 16 inputs and groups of four outputs: [`Skinny::dispatch`] takes them from the weight.
+    pub blocks: u32,
+    pub groups: u32,
+    /// Rows of x that count.
+    pub rows: u32,
+    /// Partial sums of squares a tile, as the kernel that made x wrote them; 0 where there is no norm.
+    pub parts: u32,
+    /// 1 / the normalised width.
+    pub share: f32,
+    /// Epsilon of the norm.
+    pub eps: f32,
+    /// Rotary, Heads: width of a head, a multiple of 16.
+    pub head_dim: u32,
+    /// Rotary: query heads, and those that are rotated.
+    pub query_heads: u32,
+    pub rotated_heads: u32,
+    /// Heads: outputs that read the first half of x.
+    pub half_outputs: u32,
+    /// Euler: which step, of how many.
+    pub step: u32,
+    pub steps: u32,
+}
+
+/// A weight `[outputs, inputs]` in the order that its epilogue asks for.
+#[derive(Clone, Debug)]
+pub struct SkinnyWeight {
+    matrix: Matrix,
+    /// Scale and bias of each output.
+    affine: Buffer,
+    /// Scales alone, for biases that change.
+    scales: Vec<f32>,
+    /// Groups of four outputs that a workgroup computes.
+    columns: usize,
+}
+
+/// One product and all that it touches.
+#[derive(Clone, Debug)]
+pub struct Product<'a> {
+    pub epilogue: Epilogue,
+    pub weight: &'a SkinnyWeight,
+    /// Another scale and bias an output than the weight's own.
+    pub affine: Option<Slice>,
+    pub x: Slice,
+    /// `[tile][part][row]`
+    pub squares: Option<Slice>,
+    pub aside: Option<Slice>,
+    pub y: Slice,
+    pub z: Option<Slice>,
+    pub sizes: Sizes,
+}
+
+/// The compiled variants, and the uniforms that products share.
+#[derive(Debug)]
+pub struct Skinny {
+    compute: Compute,
+    compiled: Vec<(Variant, Kernel)>,
+    uniforms: Vec<(Sizes, Buffer)>,
+    /// Stand in for what a product does not read or write.
+    unread: Buffer,
+    unwritten: Buffer,
+}
+
+type Variant = (Epilogue, Format, usize);
+
+impl SkinnyWeight {
+    /// Packs and uploads rows that are already in order; `bias` is empty or one number an output.
+    ///
+    /// # Errors
+    /// In words: a value that the format cannot hold, or a number of outputs that is no multiple of four.
+    pub fn upload(
+        compute: &Compute,
+        label: &str,
+        rows: &[f32],
+        [outputs, inputs]: [usize; 2],
+        bias: &[f32],
+        format: Format,
+    ) -> Result<Self, String> {
+        if !outputs.is_multiple_of(4) {
+            return Err(format!("{outputs} outputs are no multiple of four"));
+        }
+        let matrix = Matrix::upload(compute, label, rows, [outputs, inputs], format)?;
+        let scales: Vec<f32> = match format {
+            Format::I8 => rows.chunks_exact(inputs).map(row_scale).collect(),
+            Format::F32 | Format::F16 => vec![1.0; outputs],
+        };
+        let affine = compute.upload(label, &affine(&scales, bias));
+        Ok(Self {
+            matrix,
+            affine,
+            scales,
+            columns: columns(outputs / 4),
+        })
+    }
+
+    /// The same weight in workgroups of at most `most` groups of outputs.
+    #[must_use]
+    pub fn at_most(mut self, most: usize) -> Self {
+        self.columns = self.columns.min(most);
+        self
+    }
+
+    /// Scale and bias of each output, for a bias that is not the weight's own.
+    pub fn affine(&self, bias: &[f32]) -> Vec<[f32; 2]> {
+        affine(&self.scales, bias)
+    }
+
+    /// Partial sums of squares that a product with this weight writes, a tile.
+    pub fn parts(&self) -> usize {
+        (self.matrix.outputs / 4).div_ceil(self.columns)
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        self.matrix.bytes() + 8 * self.matrix.outputs as u64
+    }
+
+    /// Rows of the weight, `y`'s columns before the epilogue.
+    pub fn outputs(&self) -> usize {
+        self.matrix.outputs
+    }
+}
+
+fn affine(scales: &[f32], bias: &[f32]) -> Vec<[f32; 2]> {
+    let bias = |at: usize| bias.get(at).copied().unwrap_or(0.0);
+    let pairs = scales.iter().enumerate();
+    pairs.map(|(at, scale)| [*scale, bias(at)]).collect()
+}
+
+/// Groups of outputs a workgroup: wide ones read x less often, narrow ones keep more cores busy.
+fn columns(groups: usize) -> usize {
+    let wide = [8, 4, 2].into_iter();
+    wide.clone()
+        .find(|columns| groups / columns >= ENOUGH_WORKGROUPS)
+        .unwrap_or(1)
+}
+
+impl Skinny {
+    pub fn new(compute: &Compute) -> Self {
+        Self {
+            compute: compute.clone(),
+            compiled: Vec::new(),
+            uniforms: Vec::new(),
+            unread: compute.buffer("nothing to read", 4),
+            unwritten: compute.buffer("nothing to write", 4),
+        }
+    }
+
+    /// Prepares one launch. Variants are compiled once, equal sizes share a uniform.
+    ///
+    /// # Errors
+    /// The driver refuses the kernel.
+    pub fn dispatch(
+        &mut self,
+        label: impl Into<String>,
+        product: &Product<'_>,
+    ) -> Result<Dispatch, Error> {
+        let weight = product.weight;
+        let sizes = Sizes {
+            blocks: (weight.matrix.padded / 16) as u32,
+            groups: (weight.matrix.outputs / 4) as u32,
+            ..product.sizes
+        };
+        let variant = (product.epilogue, weight.matrix.format, weight.columns);
+        let uniform = self.uniform(&sizes);
+        let or = |slice: &Option<Slice>, stand_in: &Buffer| {
+            slice.clone().unwrap_or_else(|| stand_in.whole())
+        };
+        let slices = [
+            uniform,
+            product.x.clone(),
+            weight.matrix.buffer.whole(),
+            or(&product.affine, &weight.affine),
+            or(&product.squares, &self.unread),
+            or(&product.aside, &self.unread),
+            product.y.clone(),
+            or(&product.z, &self.unwritten),
+        ];
+        let kernel = self.kernel(variant)?;
+        let bound = self.compute.bind(&kernel, &slices);
+        let rows = sizes.rows as usize;
+        let workgroups = [weight.parts() as u32, rows.div_ceil(TILE) as u32, 1];
+        Ok(bound.over(label, workgroups, work(weight, rows)))
+    }
+
+    fn kernel(&mut self, variant: Variant) -> Result<Kernel, Error> {
+        let known = self.compiled.iter().find(|(known, _)| *known == variant);
+        if let Some((_, kernel)) = known {
+            return Ok(kernel.clone());
+        }
+        use Binding::{Read, Uniform, Write};
+        let (epilogue, format, columns) = variant;
+        let kernel = compile(
+            &self.compute,
+            &KernelSpec {
+                shader: shaders::SKINNY,
+                half: false,
+                bindings: &[Uniform, Read, Read, Read, Read, Read, Write, Write],
+                constants: &[
+                    ("FORMAT", format.code()),
+                    ("EPILOGUE", f64::from(epilogue as u8)),
+                    ("COLUMNS", columns as f64),
+                ],
+            },
+        )?;
+        self.compiled.push((variant, kernel.clone()));
+        Ok(kernel)
+    }
+
+    fn uniform(&mut self, sizes: &Sizes) -> Slice {
+        let known = self.uniforms.iter().find(|(known, _)| known == sizes);
+        if let Some((_, buffer)) = known {
+            return buffer.whole();
+        }
+        let buffer = self.compute.uniform("sizes of a product", &[*sizes]);
+        let slice = buffer.whole();
+        self.uniforms.push((*sizes, buffer));
+        slice
+    }
+}
+
+/// Weights once, x and y once.
+fn work(weight: &SkinnyWeight, rows: usize) -> Work {
+    let (outputs, inputs) = (weight.matrix.outputs, weight.matrix.inputs);
+    Work {
+        flops: 2 * (rows * outputs * inputs) as u64,
+        bytes: weight.bytes() + 4 * (rows * (outputs + inputs)) as u64,
+    }
+}
+
+/// Row-major `[rows, columns]` as tiles, columns padded to a multiple of 16.
+pub fn to_tiles(values: &[f32], columns: usize) -> Vec<f32> {
+    let padded = columns.next_multiple_of(16);
+    let rows = values.len() / columns.max(1);
+    let mut tiles = vec![0.0; rows.div_ceil(TILE) * padded * TILE];
+    for (row, line) in values.chunks_exact(columns.max(1)).enumerate() {
+        for (column, value) in line.iter().enumerate() {
+            tiles[(row / TILE * padded + column) * TILE + row % TILE] = *value;
+        }
+    }
+    tiles
+}
+
+/// The first `rows` rows of tiles as row-major `[rows, columns]`.
+pub fn from_tiles(tiles: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let padded = columns.next_multiple_of(16);
+    let of_row = |row: usize| {
+        let from = row / TILE * padded * TILE + row % TILE;
+        (0..columns).map(move |column| tiles[from + column * TILE])
+    };
+    (0..rows).flat_map(of_row).collect()
+}
+
+/// Words of an activation `[rows, columns]`.
+pub fn tile_words(rows: usize, columns: usize) -> usize {
+    rows.div_ceil(TILE) * columns.next_multiple_of(16) * TILE
+}
+
+#[cfg(test)]
+mod tests;
