@@ -10,8 +10,8 @@ use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
+use crate::gpu::OpenedDevice;
 use crate::gpu::compute::Format;
-use crate::gpu::{OpenedDevice, PRECISION};
 use crate::observation::{Frame, Observation};
 use crate::policy::checkpoint::Checkpoint;
 use crate::policy::config::Config;
@@ -118,7 +118,10 @@ impl Case {
     /// The network as it flies.
     pub fn network(&self) -> &SmolVla {
         match &self.network {
-            Held::Policy(policy) => policy.network(),
+            Held::Policy(policy) => match policy.network() {
+                policies::Network::Burn(network) => network,
+                policies::Network::Own(_) => unreachable!("bench opens Burn's network"),
+            },
             Held::Made(network) => network,
         }
     }
@@ -135,7 +138,7 @@ impl Case {
 
     /// Its arithmetic, in words.
     pub fn precision(&self) -> &'static str {
-        PRECISION
+        "f32"
     }
 
     /// The network, what it is given, and where, to be watched.

@@ -47,7 +47,9 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.gpu_report {
         return gpu_report::run(args, file, out);
     }
-    let device = policy::device(args.device.device)?;
+    let mut device = policy::device(args.device.wish())?;
+    // The stages that are watched here are those of Burn's network.
+    device.arithmetic = crate::gpu::Arithmetic::default();
     let before = Holdings::now(&device);
     let case = Case::load(args, &device)?;
     let memory = Holdings::now(&device).since(&before);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Tensor};
 
 use self::expert::PreparedExpert;
-use self::weights::Packer;
+use self::weights::{Packer, Widths};
 use super::error::{NetworkError, Result};
 use super::expert::Plan;
 use super::prefix::{self, Prefix};
@@ -50,6 +50,40 @@ impl PreparedSmolVla {
         format: Format,
         progress: &mut dyn FnMut(f32),
     ) -> Result<Self> {
+        let widths = Widths::Fitting;
+        Self::load_in(
+            architecture,
+            source,
+            device,
+            compute,
+            (format, widths),
+            progress,
+        )
+    }
+
+    /// As [`PreparedSmolVla::load`], on the variants of kernels that suit the 450M model: for those who test a device.
+    ///
+    /// # Errors
+    /// As [`PreparedSmolVla::load`].
+    pub fn load_as_full(
+        architecture: &Architecture,
+        source: &dyn TensorSource,
+        device: &Device,
+        compute: &Compute,
+        format: Format,
+    ) -> Result<Self> {
+        let held = (format, Widths::Full);
+        Self::load_in(architecture, source, device, compute, held, &mut |_| ())
+    }
+
+    fn load_in(
+        architecture: &Architecture,
+        source: &dyn TensorSource,
+        device: &Device,
+        compute: &Compute,
+        (format, widths): (Format, Widths),
+        progress: &mut dyn FnMut(f32),
+    ) -> Result<Self> {
         check_architecture(architecture)?;
         check_sizes(architecture)?;
         let plan = Plan::new(architecture)?;
@@ -58,6 +92,7 @@ impl PreparedSmolVla {
             weights: &mut weights,
             compute,
             format,
+            widths,
         };
         let expert = PreparedExpert::load(&mut packer, architecture, plan)?;
         let vlm = Vlm::load(&mut weights, architecture, plan, Extent::Needed)?;
