@@ -1,10 +1,11 @@
 //! A compiled kernel and the buffers it is bound to.
 
+use super::compile::{Pending, Recipe};
 use super::{Compute, Dispatch, Slice, Work, add};
 use crate::gpu::shaders::Shader;
 
 /// What a kernel does with the buffer at one `@binding`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     /// `var<storage, read>`
     Read,
@@ -26,10 +27,10 @@ pub struct KernelSpec<'a> {
     pub constants: &'a [(&'a str, f64)],
 }
 
-/// A compiled compute pipeline with its layout.
+/// A compute pipeline, compiled or about to be, with its layout.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     layout: wgpu::BindGroupLayout,
     name: &'static str,
 }
@@ -37,7 +38,7 @@ pub struct Kernel {
 /// A kernel together with its buffers.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     pub(super) group: wgpu::BindGroup,
     name: &'static str,
 }
@@ -50,39 +51,31 @@ impl Kernel {
 }
 
 impl Compute {
-    /// Compiles `main` of a shader. Wrap it in [`Compute::checked`]: a driver may refuse.
+    /// `main` of a shader, compiled on another thread unless it was before. Launching it waits for that; call
+    /// [`Compute::settle`] before, because a driver may refuse.
     pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
-        let device = &self.0.device;
-        let name = spec.shader.name;
+        let recipe = Recipe::from(spec);
+        let mut kernels = self.kernels();
+        if let Some(kernel) = kernels.get(&recipe)
+            && !kernel.pipeline.has_failed()
+        {
+            return kernel.clone();
+        }
+        let kernel = self.begin(spec, recipe.clone());
+        kernels.insert(recipe, kernel.clone());
+        kernel
+    }
+
+    fn begin(&self, spec: &KernelSpec<'_>, recipe: Recipe) -> Kernel {
+        let (device, name) = (&self.0.device, spec.shader.name);
         let entries: Vec<_> = (0..).zip(spec.bindings).map(entry).collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(name),
             entries: &entries,
         });
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(name),
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(name),
-            layout: Some(&pipeline_layout),
-            module: &if spec.half {
-                spec.shader.half_module(device)
-            } else {
-                spec.shader.module(device)
-            },
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions {
-                constants: spec.constants,
-                // Kernels write every word of workgroup memory before they read it.
-                zero_initialize_workgroup_memory: false,
-            },
-            cache: None,
-        });
         add(&self.0.tally.pipelines, 1);
         Kernel {
-            pipeline,
+            pipeline: self.compile(spec.shader, recipe, layout.clone()),
             layout,
             name,
         }
