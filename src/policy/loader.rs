@@ -35,6 +35,13 @@ pub struct Inspected {
     processor: Processor,
 }
 
+impl Inspected {
+    /// What prepares its inputs.
+    pub fn processor(&self) -> &Processor {
+        &self.processor
+    }
+}
+
 /// Loads a policy onto a device. Call it on the thread that will run it.
 ///
 /// # Errors

@@ -38,7 +38,8 @@ pub struct PreparedSmolVla {
 }
 
 impl PreparedSmolVla {
-    /// Reads what the actions depend on, tensor by tensor. `compute` is the same device as `device`.
+    /// Reads what the actions depend on, tensor by tensor. `device`, where Burn reads the prefix, is the device of `compute`, or the
+    /// CPU.
     ///
     /// # Errors
     /// As `SmolVla::load`; sizes that the kernels do not take; numbers that `format` cannot hold.
@@ -211,6 +212,9 @@ impl PreparedSmolVla {
         let keys_and_values = self.vlm.prefill(prefix, trace)?;
         let tokens = prefix.lengths().first().copied().unwrap_or(0);
         self.expert.prepare(tokens, num_steps)?;
+        if self.vlm.device == Device::flex() {
+            return self.upload(&keys_and_values);
+        }
         let lent = (0..self.expert.layers())
             .map(|j| lend(&keys_and_values[self.expert.vlm_layer(j)]))
             .collect::<Result<Vec<Lent>>>()?;
@@ -222,6 +226,18 @@ impl PreparedSmolVla {
         }
         flow.submit();
         Ok(self.compute.wait()?)
+    }
+
+    /// The same from the CPU, where Burn computes there.
+    fn upload(&self, keys_and_values: &[Tensor<5>]) -> Result<()> {
+        for j in 0..self.expert.layers() {
+            let values = keys_and_values[self.expert.vlm_layer(j)].clone();
+            let values = trace::values_of(values, "the keys and values of the prefix")?;
+            if let Some(target) = self.expert.keys_and_values(j) {
+                self.compute.write(&target, &values);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -47,7 +47,7 @@ fn a_longer_prefix_grows_memory_once_and_a_shorter_one_never() {
         return;
     };
     let compute = Compute::new(&setup);
-    let mut expert = load(&compute, &tiny::architecture(), Format::F32);
+    let mut expert = load(&compute, &deep(), Format::F32);
     expert.prepare(70, 3).unwrap();
     let made = |expert: &mut PreparedExpert, tokens: usize, steps: usize| {
         let before = compute.counts();
