@@ -54,8 +54,32 @@ pub const SKINNY: Shader = Shader {
     source: include_str!("../../shaders/skinny.wgsl"),
 };
 
+/// Products with many rows: vision tower, connector and prefix.
+pub const MATMUL: Shader = Shader {
+    name: "matmul.wgsl",
+    source: include_str!("../../shaders/matmul.wgsl"),
+};
+
+/// Attention over whole sequences: vision tower and prefix.
+pub const ATTENTION: Shader = Shader {
+    name: "attention.wgsl",
+    source: include_str!("../../shaders/attention.wgsl"),
+};
+
+/// Means and deviations of rows.
+pub const NORM: Shader = Shader {
+    name: "norm.wgsl",
+    source: include_str!("../../shaders/norm.wgsl"),
+};
+
+/// The layout of what the VLM reads.
+pub const PREFIX: Shader = Shader {
+    name: "prefix.wgsl",
+    source: include_str!("../../shaders/prefix.wgsl"),
+};
+
 /// Every shader of the house.
-pub const ALL: &[Shader] = &[SCENE, SKINNY];
+pub const ALL: &[Shader] = &[SCENE, SKINNY, MATMUL, ATTENTION, NORM, PREFIX];
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,11 @@
 //! The house's compute kernels, one a file: how each is compiled, bound and launched, and what it must compute.
 
+pub mod attention;
+pub mod matmul;
+pub mod norm;
+pub mod prefix;
 pub mod skinny;
+mod variants;
 
 use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
 
