@@ -1,6 +1,7 @@
 //! Which processor computes: finds adapters, opens one, says which and why, and counts what it is made to do.
 
 mod adapter;
+pub mod bridge;
 mod choice;
 pub mod compute;
 mod count;

@@ -54,6 +54,12 @@ pub const SKINNY: Shader = Shader {
     source: include_str!("../../shaders/skinny.wgsl"),
 };
 
+/// The actions' attention over the prefix and themselves.
+pub const ATTENTION_SUFFIX: Shader = Shader {
+    name: "attention_suffix.wgsl",
+    source: include_str!("../../shaders/attention_suffix.wgsl"),
+};
+
 /// Products with many rows: vision tower, connector and prefix.
 pub const MATMUL: Shader = Shader {
     name: "matmul.wgsl",
@@ -79,7 +85,15 @@ pub const PREFIX: Shader = Shader {
 };
 
 /// Every shader of the house.
-pub const ALL: &[Shader] = &[SCENE, SKINNY, MATMUL, ATTENTION, NORM, PREFIX];
+pub const ALL: &[Shader] = &[
+    SCENE,
+    SKINNY,
+    ATTENTION_SUFFIX,
+    MATMUL,
+    ATTENTION,
+    NORM,
+    PREFIX,
+];
 
 #[cfg(test)]
 mod tests {

@@ -2,10 +2,10 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::SmolVla;
 use super::error::{NetworkError, Result};
 use super::trace::Trace;
 use super::vision::Pictures;
+use super::vlm::Vlm;
 use crate::policy::{Architecture, ImageInput, NetworkInput};
 
 /// Patches on an edge of a picture, at most: attention takes memory with the fourth power of it. SmolVLM2 has 32.
@@ -113,7 +113,7 @@ fn check_pictures(architecture: &Architecture, input: &NetworkInput) -> Result<(
     Ok(())
 }
 
-impl SmolVla {
+impl Vlm {
     /// The eyes' part of the prefix: tower and connector over every picture that is there, camera by camera and in each
     /// camera sample by sample. `None` if there is no picture at all.
     ///

@@ -67,7 +67,7 @@ impl NaiveSmolVla {
     /// # Errors
     /// Pictures or tokens that do not fit.
     pub fn embed_prefix(&self, input: &NetworkInput, trace: &mut Trace) -> Result<PaddedPrefix> {
-        let a = &self.network.architecture;
+        let a = &self.network.vlm.architecture;
         let batch = input.batch;
         let scale = (a.hidden_size as f64).sqrt();
         let mut parts = Vec::new();
@@ -98,8 +98,8 @@ impl NaiveSmolVla {
             mask.push(true);
         }
         let state = TensorData::new(input.state.clone(), [batch, 1, a.max_state_dim]);
-        let state = Tensor::from_data(state, &self.network.device);
-        parts.push(self.network.state_proj.forward(state));
+        let state = Tensor::from_data(state, &self.network.vlm.device);
+        parts.push(self.network.vlm.state_proj.forward(state));
         let embs = Tensor::cat(parts, 1);
         Ok(self.pad(embs, pad_masks))
     }
@@ -107,7 +107,7 @@ impl NaiveSmolVla {
     /// `prefix_length`, if it asks for more.
     fn pad(&self, embs: Tensor<3>, mut pad_masks: Vec<Vec<bool>>) -> PaddedPrefix {
         let [batch, filled, hidden] = embs.dims();
-        let wanted = usize::try_from(self.network.architecture.prefix_length).unwrap_or(0);
+        let wanted = usize::try_from(self.network.vlm.architecture.prefix_length).unwrap_or(0);
         let len = wanted.max(filled);
         let mut att_masks = vec![false; len];
         att_masks[filled - 1] = true; // the state
@@ -115,7 +115,7 @@ impl NaiveSmolVla {
             mask.resize(len, false);
         }
         let embs = if len > filled {
-            let zeros = Tensor::zeros([batch, len - filled, hidden], &self.network.device);
+            let zeros = Tensor::zeros([batch, len - filled, hidden], &self.network.vlm.device);
             Tensor::cat(vec![embs, zeros], 1)
         } else {
             embs
@@ -151,11 +151,13 @@ impl NaiveSmolVla {
             pixels,
         };
         let network = &self.network;
-        let x = network
-            .vision_model
-            .forward(&pictures, &network.device, &mut Trace::off())?;
+        let x =
+            network
+                .vlm
+                .vision_model
+                .forward(&pictures, &network.vlm.device, &mut Trace::off())?;
         trace.see(|| format!("vision.{camera}.last_hidden_state"), &x)?;
-        let x = network.connector.forward(x)?;
+        let x = network.vlm.connector.forward(x)?;
         trace.see(|| format!("vision.{camera}.connector"), &x)?;
         Ok(x)
     }
@@ -167,13 +169,13 @@ impl NaiveSmolVla {
         for prompt in prompts {
             let padding = std::iter::repeat_n(&self.padding.token, len - prompt.len());
             for &token in prompt.iter().chain(padding) {
-                network.embed_tokens.push(&mut rows, token, scale)?;
+                network.vlm.embed_tokens.push(&mut rows, token, scale)?;
             }
         }
-        let shape = [prompts.len(), len, network.architecture.hidden_size];
+        let shape = [prompts.len(), len, network.vlm.architecture.hidden_size];
         Ok(Tensor::from_data(
             TensorData::new(rows, shape),
-            &network.device,
+            &network.vlm.device,
         ))
     }
 }
