@@ -8,6 +8,7 @@
     reason = "a test without its reference must stop, and the table of errors is meant to be read"
 )]
 
+mod prepared;
 mod reference;
 mod report;
 mod savings;
@@ -63,6 +64,7 @@ fn wgpu_matches_the_reference() {
     }
     let passed = self_test::verify(&opened, &Verdicts::forgetful()).unwrap();
     println!("self-test: {passed}, worst in {}", passed.worst);
+    prepared::check(&opened, &title);
     savings::check(&opened.device, &title);
     savings::count_kernels(&opened.device, &title);
 }

@@ -12,7 +12,7 @@ use super::trace::Trace;
 use super::weights::Weights;
 use crate::policy::Architecture;
 
-const PREFIX: &str = "model.vlm_with_expert.lm_expert";
+pub(super) const PREFIX: &str = "model.vlm_with_expert.lm_expert";
 
 /// How an expert layer looks at the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

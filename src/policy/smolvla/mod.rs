@@ -15,6 +15,7 @@ mod layers;
 mod mask;
 pub mod naive;
 mod prefix;
+pub mod prepared;
 mod rope;
 mod suffix;
 mod text;

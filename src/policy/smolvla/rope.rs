@@ -97,7 +97,7 @@ fn push_head(cos: &mut Vec<f32>, sin: &mut Vec<f32>, position: i64, heads: Heads
 }
 
 /// The angle is rounded to f32 as the reference rounds it, then handed on for an exact sine.
-fn angle(position: i64, j: usize, head_dim: usize) -> f64 {
+pub(super) fn angle(position: i64, j: usize, head_dim: usize) -> f64 {
     let exponent = 2.0 / head_dim as f32 * j as f32;
     f64::from(position as f32 / BASE.powf(exponent))
 }
