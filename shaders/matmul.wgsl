@@ -18,7 +18,7 @@ override ROW_BLOCKS: u32 = 2u;
 override BIAS: bool = false;
 // A is normalised while it is loaded: 1 by root mean square, 2 by mean and variance.
 override NORM: u32 = 0u;
-// A is gathered by the segments of Params: patches of pictures, shuffled patches, heads of keys and values.
+// A is gathered by the segments of Params: patches of pictures, shuffled patches.
 override GATHER: bool = false;
 // What becomes of the sums: 0 stored, 1 gelu, 2 added to what is there, 3 added to a table, 4 rotated and dealt out to queries, keys and
 // values, 5 silu(gate) · up.
@@ -26,16 +26,13 @@ override FINISH: u32 = 0u;
 
 struct Params {
     rows: u32,
-    // Of one batch.
     columns: u32,
     // Groups of 16 inputs that one workgroup adds up.
     steps: u32,
     // vec4 groups in a row of the weight.
     weight_slots: u32,
-    // What one z is further on: in vec4 groups of the inputs, in vec4 groups of A, in rows of the weight, in words of the output.
+    // What one z, a slice of the inputs, is further on: in vec4 groups of the inputs, in words of the output.
     z_slots: u32,
-    z_a: u32,
-    z_weight: u32,
     z_out: u32,
     // Where rows of A begin, in vec4 groups: (row / outer) · outer_step + (row % outer / inner) · inner_step + (row % inner) · row_step.
     a_base: u32,
@@ -59,7 +56,9 @@ struct Params {
     query_pairs: u32,
     key_pairs: u32,
     half_head: u32,
-    unused: u32,
+    unused_1: u32,
+    unused_2: u32,
+    unused_3: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -149,7 +148,7 @@ fn put_one(row: u32, column: u32, z: u32, value: f32) {
 }
 
 // Pair `pair` of the joined heads of queries, keys and values: channels p and p + half_head of its head.
-fn put_rotated(row: u32, pair: u32, z: u32, first: f32, second: f32) {
+fn put_rotated(row: u32, pair: u32, first: f32, second: f32) {
     let half = params.half_head;
     var x = first;
     var y = second;
@@ -167,7 +166,7 @@ fn put_rotated(row: u32, pair: u32, z: u32, first: f32, second: f32) {
     } else {
         // Keys and then values, each [heads, rows, head_dim].
         let own = pair - params.query_pairs;
-        let at = z * params.z_out + (own / half * params.rows + row) * 2u * half + own % half;
+        let at = (own / half * params.rows + row) * 2u * half + own % half;
         kv[at] = x;
         kv[at + half] = y;
     }
@@ -181,7 +180,7 @@ fn put(row: u32, column: u32, z: u32, first: f32, second: f32) {
     } else if column < params.columns {
         let pair = (column >> 4u) * 8u + (column & 7u);
         if FINISH == 4u {
-            put_rotated(row, pair, z, first, second);
+            put_rotated(row, pair, first, second);
         } else {
             out[params.out_base + row * params.out_step + pair] = silu(first) * second;
         }
@@ -213,17 +212,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let r1 = min(first_row + line + 16u, last);
     let r2 = min(first_row + line + 32u, last);
     let r3 = min(first_row + line + 48u, last);
-    let a_z = z * params.z_a;
-    let a0 = row_start(r0) + a_z;
-    let a1 = row_start(r1) + a_z;
-    let a2 = row_start(r2) + a_z;
-    let a3 = row_start(r3) + a_z;
+    let a0 = row_start(r0);
+    let a1 = row_start(r1);
+    let a2 = row_start(r2);
+    let a3 = row_start(r3);
     let m0 = moments_of(r0);
     let m1 = moments_of(r1);
     let m2 = moments_of(r2);
     let m3 = moments_of(r3);
     let last_column = params.columns - 1u;
-    let w_z = z * params.z_weight;
     let first_slot = z * params.z_slots;
 
     let column = first_column + tx;
@@ -260,7 +257,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         if FORMAT == 0u {
             for (var i = 0u; i < 64u; i += 16u) {
-                let row = min(first_column + line + i, last_column) + w_z;
+                let row = min(first_column + line + i, last_column);
                 w_tile[(line + i) * STRIDE + lane] = vec4<real>(bitcast<vec4<f32>>(weight[row * params.weight_slots + slot]));
             }
         } else {
@@ -269,7 +266,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let source = (first_slot + 4u * step + 2u * part) >> 1u;
             for (var i = 0u; i < 64u; i += 32u) {
                 let at = (thread >> 1u) + i;
-                let row = min(first_column + at, last_column) + w_z;
+                let row = min(first_column + at, last_column);
                 let eight = weight[row * (params.weight_slots >> 1u) + source];
                 w_tile[at * STRIDE + 2u * part] = vec4<real>(vec4<f32>(unpack2x16float(eight.x), unpack2x16float(eight.y)));
                 w_tile[at * STRIDE + 2u * part + 1u] = vec4<real>(vec4<f32>(unpack2x16float(eight.z), unpack2x16float(eight.w)));

@@ -179,9 +179,13 @@ mod tests {
             }
             let mut attending = Attending::new(&compute, half);
             // Pictures; a prefix with grouped heads and a state that the others do not see; a head of eight.
-            for (head_dim, queries, group, hidden) in
-                [(64, 70, 1, 0), (16, 33, 3, 1), (8, 64, 1, 0), (64, 97, 3, 1), (48, 1, 2, 1)]
-            {
+            for (head_dim, queries, group, hidden) in [
+                (64, 70, 1, 0),
+                (16, 33, 3, 1),
+                (8, 64, 1, 0),
+                (64, 97, 3, 1),
+                (48, 1, 2, 1),
+            ] {
                 let error = check(&compute, &mut attending, [head_dim, queries, group, hidden]);
                 let allowed = if half { HALF_TOLERANCE } else { TOLERANCE };
                 assert!(error <= allowed, "{head_dim} {queries} {half}: {error:e}");
@@ -246,13 +250,16 @@ mod tests {
     /// The definition, in f64.
     fn twin(attention: &Attention, qkv: &[f32]) -> Vec<f64> {
         let d = attention.head_dim;
-        let Attention { q_heads, kv_heads, .. } = *attention;
+        let Attention {
+            q_heads, kv_heads, ..
+        } = *attention;
         let mut all = Vec::new();
         for picture in 0..attention.pictures {
             for query in 0..attention.queries {
                 for head in 0..attention.heads {
                     let from = |heads: Heads, base: usize, row: usize, head: usize| {
-                        let at = base + picture * heads.picture + row * heads.row + head * heads.head;
+                        let at =
+                            base + picture * heads.picture + row * heads.row + head * heads.head;
                         &qkv[at..at + d]
                     };
                     let kv_head = head / attention.group;

@@ -36,8 +36,6 @@ pub enum Layout {
         width: usize,
         step: usize,
     },
-    /// `[heads, rows, head_dim]`: a row is one position of all heads.
-    Heads { rows: usize, head_dim: usize },
 }
 
 /// What becomes of the sums.
@@ -103,8 +101,6 @@ pub enum Split {
     Whole,
     /// Each of so many takes its share of the inputs; the sums lie `step` words apart and are still to be added.
     Inputs { parts: usize, step: usize },
-    /// Two products: A and the output, both keys and values in the layout `Heads`, have their own half of the weight.
-    KeysAndValues,
 }
 
 /// The uniform of a launch. Twin: `Params` of `shaders/matmul`.
@@ -116,8 +112,6 @@ struct Params {
     steps: u32,
     weight_slots: u32,
     z_slots: u32,
-    z_a: u32,
-    z_weight: u32,
     z_out: u32,
     a: Starts,
     out_step: u32,
@@ -127,7 +121,7 @@ struct Params {
     query_pairs: u32,
     key_pairs: u32,
     half_head: u32,
-    unused: u32,
+    unused: [u32; 3],
 }
 
 /// Where rows and segments of A begin, in groups of four values.
@@ -237,12 +231,6 @@ impl Layout {
                 across_step: (step / 4) as u32,
                 ..plain
             },
-            Self::Heads { rows, head_dim } => Starts {
-                row_step: (head_dim / 4) as u32,
-                segment: (head_dim / 4) as u32,
-                across_step: (rows * head_dim / 4) as u32,
-                ..plain
-            },
         }
     }
 }
@@ -315,7 +303,10 @@ impl Matmul {
             half: self.half,
             row_blocks,
             bias: product.bias.is_some(),
-            norm: product.norm.as_ref().map_or(0, |norm| 1 + u8::from(norm.centred)),
+            norm: product
+                .norm
+                .as_ref()
+                .map_or(0, |norm| 1 + u8::from(norm.centred)),
             gather: product.layout.gathers(),
             finish: product.finish.code(),
         };
@@ -342,7 +333,6 @@ impl Product<'_> {
         match self.split {
             Split::Whole => 1,
             Split::Inputs { parts, .. } => parts,
-            Split::KeysAndValues => 2,
         }
     }
 
@@ -364,12 +354,6 @@ impl Product<'_> {
                 params.steps /= parts as u32;
                 params.z_slots = 4 * params.steps;
                 params.z_out = step as u32;
-            }
-            Split::KeysAndValues => {
-                params.columns /= 2;
-                params.z_weight = params.columns;
-                params.z_out = (self.rows * weight.inputs) as u32;
-                params.z_a = params.z_out / 4;
             }
         }
         match self.finish {
@@ -393,11 +377,7 @@ impl Product<'_> {
     /// A, the weight and the output once; what is added to is read too.
     fn work(&self) -> Work {
         let (rows, weight) = (self.rows as u64, self.weight);
-        let batches = if self.split == Split::KeysAndValues { 2 } else { 1 };
-        let parts = match self.split {
-            Split::Inputs { parts, .. } => parts as u64,
-            Split::Whole | Split::KeysAndValues => 1,
-        };
+        let parts = self.depth() as u64;
         let outputs = weight.outputs as u64;
         let stored = match self.finish {
             Finish::Gate => outputs / 2,
@@ -406,7 +386,7 @@ impl Product<'_> {
         };
         Work {
             flops: 2 * rows * outputs * weight.inputs as u64,
-            bytes: weight.bytes() + 4 * rows * (batches * weight.inputs as u64 + stored),
+            bytes: weight.bytes() + 4 * rows * (weight.inputs as u64 + stored),
         }
     }
 }

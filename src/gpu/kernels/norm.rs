@@ -144,7 +144,10 @@ impl Rows {
 
     fn work(&self) -> Work {
         let values = (self.rows * self.width) as u64;
-        let added = self.added.as_ref().map_or(0, |added| added.count as u64 + 1);
+        let added = self
+            .added
+            .as_ref()
+            .map_or(0, |added| added.count as u64 + 1);
         let applied = u64::from(matches!(self.result, Result::Normed { .. }));
         Work {
             flops: 0,
@@ -202,7 +205,10 @@ mod tests {
             .collect();
         let parts = testing::noise("parts", case.added * rows * width);
         let bias = testing::noise("bias", width);
-        let (gain, offset) = (testing::noise("gain", width), testing::noise("offset", width));
+        let (gain, offset) = (
+            testing::noise("gain", width),
+            testing::noise("offset", width),
+        );
         let x_buffer = compute.upload("x", &x);
         let out = compute.buffer("out", rows * step);
         let result = if case.applied {
@@ -238,7 +244,11 @@ mod tests {
         for row in 0..rows {
             let value = |i: usize| {
                 let parts = (0..case.added).map(|p| f64::from(parts[(p * rows + row) * width + i]));
-                let bias = if case.added > 0 { f64::from(bias[i]) } else { 0.0 };
+                let bias = if case.added > 0 {
+                    f64::from(bias[i])
+                } else {
+                    0.0
+                };
                 f64::from(x[row * step + i]) + bias + parts.sum::<f64>()
             };
             let count = width as f64;

@@ -194,9 +194,8 @@ mod tests {
                         3.0 * (part(0) + part(1))
                     }
                     Source::State => {
-                        let product = |j: usize| {
-                            f64::from(weight[i * state_width + j]) * f64::from(state[j])
-                        };
+                        let product =
+                            |j: usize| f64::from(weight[i * state_width + j]) * f64::from(state[j]);
                         f64::from(bias[i]) + (0..state_width).map(product).sum::<f64>()
                     }
                 })

@@ -64,17 +64,12 @@ impl Case {
             Layout::Rows { step } => self.rows * step,
             Layout::Patches { .. } => self.rows * self.inputs,
             Layout::Shuffled { factor, step, .. } => self.rows * factor * factor * step,
-            Layout::Heads { rows, .. } => 2 * rows * self.inputs,
         };
         A_BASE + words
     }
 
-    fn batches(&self) -> usize {
-        if self.split == Split::KeysAndValues { 2 } else { 1 }
-    }
-
     /// Where element k of a row lies, said without the shader's arithmetic.
-    fn at(&self, row: usize, k: usize, batch: usize) -> usize {
+    fn at(&self, row: usize, k: usize) -> usize {
         A_BASE
             + match self.layout {
                 Layout::Rows { step } => row * step + k,
@@ -103,18 +98,20 @@ impl Case {
                     let x = within % out * factor + neighbour % factor;
                     ((picture * side + y) * side + x) * step + channel
                 }
-                Layout::Heads { rows, head_dim } => {
-                    let heads = self.inputs / head_dim;
-                    ((batch * heads + k / head_dim) * rows + row) * head_dim + k % head_dim
-                }
             }
     }
 
     fn run(self, compute: &Compute, matmul: &mut Matmul) -> Run {
-        let outputs = self.columns * self.batches();
+        let outputs = self.columns;
         let weight = testing::noise("weight", outputs * self.inputs);
-        let matrix =
-            Matrix::upload(compute, "weight", &weight, [outputs, self.inputs], self.format).unwrap();
+        let matrix = Matrix::upload(
+            compute,
+            "weight",
+            &weight,
+            [outputs, self.inputs],
+            self.format,
+        )
+        .unwrap();
         let padded = matrix.padded;
         let mut run = Run {
             a: testing::noise("a", self.words_of_a()),
@@ -179,32 +176,35 @@ impl Run {
     }
 
     /// One sum over some of the inputs.
-    fn sum(&self, row: usize, column: usize, batch: usize, inputs: std::ops::Range<usize>) -> f64 {
+    fn sum(&self, row: usize, column: usize, inputs: std::ops::Range<usize>) -> f64 {
         let case = &self.case;
         let of = |value: f32| f64::from(value);
         let (mean, deviation) = (of(self.stats[2 * row]), of(self.stats[2 * row + 1]));
         let a = |k: usize| {
-            let value = of(self.a[case.at(row, k, batch)]);
+            let value = of(self.a[case.at(row, k)]);
             match case.norm {
                 None => value,
                 Some(false) => value * deviation * of(self.gain[k]),
                 Some(true) => (value - mean) * deviation * of(self.gain[k]) + of(self.offset[k]),
             }
         };
-        let output = batch * case.columns + column;
         let w = |k: usize| {
-            let value = self.weight[output * case.inputs + k];
+            let value = self.weight[column * case.inputs + k];
             match case.format {
                 Format::F16 => f64::from(half::f16::from_f32(value)),
                 Format::F32 | Format::I8 => of(value),
             }
         };
-        let bias = if case.bias { of(self.bias[column]) } else { 0.0 };
+        let bias = if case.bias {
+            of(self.bias[column])
+        } else {
+            0.0
+        };
         bias + inputs.map(|k| a(k) * w(k)).sum::<f64>()
     }
 
     fn whole(&self, row: usize, column: usize) -> f64 {
-        self.sum(row, column, 0, 0..self.case.inputs)
+        self.sum(row, column, 0..self.case.inputs)
     }
 
     fn out_at(&self, row: usize, column: usize) -> usize {
@@ -220,7 +220,8 @@ impl Run {
                 let (at, sum) = (self.out_at(row, column), self.whole(row, column));
                 twin[at] = match case.finish {
                     Finish::Gelu => {
-                        let u = (2.0 / std::f64::consts::PI).sqrt() * (sum + 0.044715 * sum.powi(3));
+                        let u =
+                            (2.0 / std::f64::consts::PI).sqrt() * (sum + 0.044715 * sum.powi(3));
                         0.5 * sum * (1.0 + u.tanh())
                     }
                     Finish::Add => twin[at] + sum,
@@ -257,7 +258,15 @@ fn plain_products_in_every_format_and_finish() {
             (Format::F32, false, None, Finish::Store),
             (Format::F16, true, Some(true), Finish::Gelu),
             (Format::F32, true, Some(false), Finish::Add),
-            (Format::F16, false, None, Finish::Table { period: 7, step: 80 }),
+            (
+                Format::F16,
+                false,
+                None,
+                Finish::Table {
+                    period: 7,
+                    step: 80,
+                },
+            ),
         ] {
             // Neither rows nor columns nor inputs fill their tiles.
             let case = Case {
@@ -338,7 +347,7 @@ fn shares_of_the_inputs_add_up() {
         for (part, row) in (0..parts).flat_map(|part| (0..rows).map(move |row| (part, row))) {
             for column in 0..columns {
                 let at = run.out_at(row, column) + part * step;
-                twin[at] = run.sum(row, column, 0, part * share..(part + 1) * share);
+                twin[at] = run.sum(row, column, part * share..(part + 1) * share);
             }
         }
         let error = testing::error(&run.out, &twin);
@@ -375,13 +384,18 @@ fn heads_are_rotated_and_dealt_out() {
                 let at = 2 * (row * half_head + channel);
                 let (cos, sin) = (f64::from(run.table[at]), f64::from(run.table[at + 1]));
                 let rotated = [x * cos - y * sin, y * cos + x * sin];
-                let both = if pair < query_pairs + key_pairs { rotated } else { [x, y] };
+                let both = if pair < query_pairs + key_pairs {
+                    rotated
+                } else {
+                    [x, y]
+                };
                 let head = pair / half_head;
                 for (side, value) in both.into_iter().enumerate() {
                     let channel = channel + side * half_head;
                     if pair < query_pairs {
                         // No base: queries begin with their buffer.
-                        queries[row * (run.case.columns + 3) + 2 * half_head * head + channel] = value;
+                        queries[row * (run.case.columns + 3) + 2 * half_head * head + channel] =
+                            value;
                     } else {
                         let head = head - query_pairs / half_head;
                         kv[(head * rows + row) * 2 * half_head + channel] = value;
@@ -391,36 +405,6 @@ fn heads_are_rotated_and_dealt_out() {
         }
         assert!(testing::error(&run.out, &queries) <= TOLERANCE);
         assert!(testing::error(&run.kv, &kv) <= TOLERANCE);
-    });
-}
-
-#[test]
-fn keys_and_values_have_their_own_halves() {
-    on_the_adapter(false, |compute, matmul| {
-        let (rows, heads, head_dim) = (21, 3, 16);
-        let width = heads * head_dim;
-        let case = Case {
-            layout: Layout::Heads { rows, head_dim },
-            finish: Finish::Rotate {
-                query_pairs: 0,
-                key_pairs: 0,
-                half_head: head_dim / 2,
-            },
-            split: Split::KeysAndValues,
-            ..Case::plain(rows, width, width)
-        };
-        let run = case.run(compute, matmul);
-        let mut twin = vec![0.0; run.kv.len()];
-        for (batch, row) in (0..2).flat_map(|batch| (0..rows).map(move |row| (batch, row))) {
-            for pair in 0..width / 2 {
-                for (side, column) in columns_of(pair).into_iter().enumerate() {
-                    let (head, channel) = (pair / 8, pair % 8 + 8 * side);
-                    let at = ((batch * heads + head) * rows + row) * head_dim + channel;
-                    twin[at] = run.sum(row, column, batch, 0..width);
-                }
-            }
-        }
-        assert!(testing::error(&run.kv, &twin) <= TOLERANCE);
     });
 }
 
@@ -450,6 +434,9 @@ fn gates_meet_what_they_open() {
 fn pairs_are_dealt_eight_by_eight() {
     let rows: Vec<[f32; 1]> = (0..32).map(|row| [row as f32]).collect();
     let order = dealt(16, |pair| [&rows[pair], &rows[16 + pair]]);
-    assert_eq!(order[..10], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 16.0, 17.0]);
+    assert_eq!(
+        order[..10],
+        [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 16.0, 17.0]
+    );
     assert_eq!(order[16..18], [8.0, 9.0]);
 }
