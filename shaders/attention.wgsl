@@ -11,6 +11,8 @@ alias real = f32;
 
 // vec4 groups in a head, at most 16.
 override SLOTS: u32 = 16u;
+// Eight threads run in step: one loads a row and hands it to the others, as in matmul.wgsl.
+override EIGHTS: bool = false;
 
 struct Params {
     queries: u32,
@@ -52,6 +54,11 @@ var<workgroup> left: array<vec4<f32>, 576>;
 var<workgroup> right: array<vec4<real>, 288>;
 // One factor a query.
 var<workgroup> factor: array<f32, 64>;
+
+// Row `row` of eight that lie from `at`; `own` is the one that this thread brought.
+fn handed(own: vec4<f32>, at: u32, row: u32) -> vec4<f32> {
+    return left[at + row * STRIDE];
+}
 
 // Scores of thread tx's four keys with one query, over one group of channels.
 fn four(query: vec4<f32>, x: vec4<f32>, y: vec4<f32>, z: vec4<f32>, w: vec4<f32>) -> vec4<f32> {
@@ -120,14 +127,19 @@ fn main(@builtin(workgroup_id) place: vec3<u32>, @builtin(local_invocation_index
                 let y = vec4<f32>(b0.y, b1.y, b2.y, b3.y);
                 let z = vec4<f32>(b0.z, b1.z, b2.z, b3.z);
                 let w = vec4<f32>(b0.w, b1.w, b2.w, b3.w);
-                s0 += four(left[rows + i], x, y, z, w);
-                s1 += four(left[rows + STRIDE + i], x, y, z, w);
-                s2 += four(left[rows + 2u * STRIDE + i], x, y, z, w);
-                s3 += four(left[rows + 3u * STRIDE + i], x, y, z, w);
-                s4 += four(left[rows + 4u * STRIDE + i], x, y, z, w);
-                s5 += four(left[rows + 5u * STRIDE + i], x, y, z, w);
-                s6 += four(left[rows + 6u * STRIDE + i], x, y, z, w);
-                s7 += four(left[rows + 7u * STRIDE + i], x, y, z, w);
+                let at = rows + i;
+                var own = vec4<f32>();
+                if EIGHTS {
+                    own = left[at + tx * STRIDE];
+                }
+                s0 += four(handed(own, at, 0u), x, y, z, w);
+                s1 += four(handed(own, at, 1u), x, y, z, w);
+                s2 += four(handed(own, at, 2u), x, y, z, w);
+                s3 += four(handed(own, at, 3u), x, y, z, w);
+                s4 += four(handed(own, at, 4u), x, y, z, w);
+                s5 += four(handed(own, at, 5u), x, y, z, w);
+                s6 += four(handed(own, at, 6u), x, y, z, w);
+                s7 += four(handed(own, at, 7u), x, y, z, w);
             }
             workgroupBarrier();
         }
@@ -188,14 +200,18 @@ fn main(@builtin(workgroup_id) place: vec3<u32>, @builtin(local_invocation_index
                 let z0 = vec4<f32>(right[base + 32u]);
                 let w0 = vec4<f32>(right[base + 48u]);
                 let at = rows + 4u * half + t;
-                let p0 = left[at];
-                let p1 = left[at + STRIDE];
-                let p2 = left[at + 2u * STRIDE];
-                let p3 = left[at + 3u * STRIDE];
-                let p4 = left[at + 4u * STRIDE];
-                let p5 = left[at + 5u * STRIDE];
-                let p6 = left[at + 6u * STRIDE];
-                let p7 = left[at + 7u * STRIDE];
+                var own = vec4<f32>();
+                if EIGHTS {
+                    own = left[at + tx * STRIDE];
+                }
+                let p0 = handed(own, at, 0u);
+                let p1 = handed(own, at, 1u);
+                let p2 = handed(own, at, 2u);
+                let p3 = handed(own, at, 3u);
+                let p4 = handed(own, at, 4u);
+                let p5 = handed(own, at, 5u);
+                let p6 = handed(own, at, 6u);
+                let p7 = handed(own, at, 7u);
                 o00 += four(p0, x0, y0, z0, w0);
                 o10 += four(p1, x0, y0, z0, w0);
                 o20 += four(p2, x0, y0, z0, w0);

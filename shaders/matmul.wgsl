@@ -6,14 +6,19 @@
 // A thread's columns are 8 apart, so that a store of eight threads is 32 bytes in a row, and column c and c + 8 meet in one thread:
 // what belongs together (the two halves of a rotated pair, gate and up) is brought there by the order of the weight's rows.
 //
+// Where exactly eight threads run in step (lavapipe), a load costs as much as 30 multiplications, whether its threads want eight values
+// or one: there a row of A is loaded by one thread and handed to the others, and a thread has 16 (or 8) rows and 4 columns.
+//
 // Twins: `Params` in src/gpu/kernels/matmul.rs.
 
 alias real = f32;
 
 // 0 f32, 1 f16.
 override FORMAT: u32 = 0u;
-// 2: a tile of 64 rows. 1: of 32 rows, for products with few of them.
-override ROW_BLOCKS: u32 = 2u;
+// Rows of a thread: 8 and, in eights, 16 for a tile of 64 rows; half as many for a tile of 32, where a product has few of them.
+override ROWS: u32 = 8u;
+// Eight threads run in step; a thread has 4 columns instead of 8.
+override EIGHTS: bool = false;
 // Adds a bias.
 override BIAS: bool = false;
 // A is normalised while it is loaded: 1 by root mean square, 2 by mean and variance.
@@ -78,6 +83,15 @@ const STRIDE: u32 = 5u;
 
 var<workgroup> a_tile: array<vec4<real>, 320>;
 var<workgroup> w_tile: array<vec4<real>, 320>;
+
+fn four(v: vec4<f32>, x: vec4<f32>, y: vec4<f32>, z: vec4<f32>, w: vec4<f32>) -> vec4<f32> {
+    return v.x * x + v.y * y + v.z * z + v.w * w;
+}
+
+// Row `row` of eight that lie from `at`; `own` is the one that this thread brought.
+fn handed(own: vec4<f32>, at: u32, row: u32) -> vec4<f32> {
+    return vec4<f32>(a_tile[at + row * STRIDE]);
+}
 
 fn row_start(row: u32) -> u32 {
     if !GATHER {
@@ -191,18 +205,21 @@ fn put_row(row: u32, column: u32, z: u32, left: vec4<f32>, right: vec4<f32>) {
     if row < params.rows {
         put(row, column, z, left.x, left.y);
         put(row, column + 16u, z, left.z, left.w);
-        put(row, column + 32u, z, right.x, right.y);
-        put(row, column + 48u, z, right.z, right.w);
+        if !EIGHTS {
+            put(row, column + 32u, z, right.x, right.y);
+            put(row, column + 48u, z, right.z, right.w);
+        }
     }
 }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let z = group.z;
-    let first_row = group.y * 32u * ROW_BLOCKS;
+    let groups = select(8u, 4u, EIGHTS);
+    let first_row = group.y * groups * ROWS;
     let first_column = group.x * 64u;
     let tx = thread & 7u;
-    let ty = thread >> 3u;
+    let ty = (thread >> 3u) % groups;
 
     // Loading: four threads a row of A. Rows and columns beyond the end repeat the last one and are not stored.
     let lane = thread & 3u;
@@ -223,7 +240,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let last_column = params.columns - 1u;
     let first_slot = z * params.z_slots;
 
-    let column = first_column + tx;
+    // The second 32 threads have the second half of the columns, where a thread has four.
+    let tile_column = tx + select(0u, thread & 32u, EIGHTS);
+    let column = first_column + tile_column;
     let left = vec4<f32>(bias_at(column), bias_at(column + 8u), bias_at(column + 16u), bias_at(column + 24u));
     let right = vec4<f32>(bias_at(column + 32u), bias_at(column + 40u), bias_at(column + 48u), bias_at(column + 56u));
     var c00 = left; var c01 = right;
@@ -234,9 +253,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var c50 = left; var c51 = right;
     var c60 = left; var c61 = right;
     var c70 = left; var c71 = right;
+    var c80 = left; var c90 = left;
+    var ca0 = left; var cb0 = left;
+    var cc0 = left; var cd0 = left;
+    var ce0 = left; var cf0 = left;
 
-    let a_at = ty * 4u * ROW_BLOCKS * STRIDE;
-    let w_at = tx * STRIDE;
+    let a_at = ty * ROWS * STRIDE;
+    let w_at = tile_column * STRIDE;
 
     for (var step = 0u; step < params.steps; step++) {
         let slot = first_slot + 4u * step + lane;
@@ -251,7 +274,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         a_tile[line * STRIDE + lane] = vec4<real>(normed(a[a0 + k], m0, gain, offset));
         a_tile[(line + 16u) * STRIDE + lane] = vec4<real>(normed(a[a1 + k], m1, gain, offset));
-        if ROW_BLOCKS == 2u {
+        if groups * ROWS == 64u {
             a_tile[(line + 32u) * STRIDE + lane] = vec4<real>(normed(a[a2 + k], m2, gain, offset));
             a_tile[(line + 48u) * STRIDE + lane] = vec4<real>(normed(a[a3 + k], m3, gain, offset));
         }
@@ -278,57 +301,95 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let b1 = vec4<f32>(w_tile[w_at + s + 8u * STRIDE]);
             let b2 = vec4<f32>(w_tile[w_at + s + 16u * STRIDE]);
             let b3 = vec4<f32>(w_tile[w_at + s + 24u * STRIDE]);
-            let b4 = vec4<f32>(w_tile[w_at + s + 32u * STRIDE]);
-            let b5 = vec4<f32>(w_tile[w_at + s + 40u * STRIDE]);
-            let b6 = vec4<f32>(w_tile[w_at + s + 48u * STRIDE]);
-            let b7 = vec4<f32>(w_tile[w_at + s + 56u * STRIDE]);
             let x0 = vec4<f32>(b0.x, b1.x, b2.x, b3.x);
-            let x1 = vec4<f32>(b4.x, b5.x, b6.x, b7.x);
             let y0 = vec4<f32>(b0.y, b1.y, b2.y, b3.y);
-            let y1 = vec4<f32>(b4.y, b5.y, b6.y, b7.y);
             let z0 = vec4<f32>(b0.z, b1.z, b2.z, b3.z);
-            let z1 = vec4<f32>(b4.z, b5.z, b6.z, b7.z);
             let w0 = vec4<f32>(b0.w, b1.w, b2.w, b3.w);
-            let w1 = vec4<f32>(b4.w, b5.w, b6.w, b7.w);
-            var v = vec4<f32>(a_tile[a_at + s]);
-            c00 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-            c01 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-            v = vec4<f32>(a_tile[a_at + s + STRIDE]);
-            c10 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-            c11 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-            v = vec4<f32>(a_tile[a_at + s + 2u * STRIDE]);
-            c20 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-            c21 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-            v = vec4<f32>(a_tile[a_at + s + 3u * STRIDE]);
-            c30 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-            c31 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-            if ROW_BLOCKS == 2u {
-                v = vec4<f32>(a_tile[a_at + s + 4u * STRIDE]);
-                c40 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-                c41 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-                v = vec4<f32>(a_tile[a_at + s + 5u * STRIDE]);
-                c50 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-                c51 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-                v = vec4<f32>(a_tile[a_at + s + 6u * STRIDE]);
-                c60 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-                c61 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
-                v = vec4<f32>(a_tile[a_at + s + 7u * STRIDE]);
-                c70 += v.x * x0 + v.y * y0 + v.z * z0 + v.w * w0;
-                c71 += v.x * x1 + v.y * y1 + v.z * z1 + v.w * w1;
+            var x1 = vec4<f32>(); var y1 = vec4<f32>(); var z1 = vec4<f32>(); var w1 = vec4<f32>();
+            if !EIGHTS {
+                let b4 = vec4<f32>(w_tile[w_at + s + 32u * STRIDE]);
+                let b5 = vec4<f32>(w_tile[w_at + s + 40u * STRIDE]);
+                let b6 = vec4<f32>(w_tile[w_at + s + 48u * STRIDE]);
+                let b7 = vec4<f32>(w_tile[w_at + s + 56u * STRIDE]);
+                x1 = vec4<f32>(b4.x, b5.x, b6.x, b7.x);
+                y1 = vec4<f32>(b4.y, b5.y, b6.y, b7.y);
+                z1 = vec4<f32>(b4.z, b5.z, b6.z, b7.z);
+                w1 = vec4<f32>(b4.w, b5.w, b6.w, b7.w);
+            }
+            let at = a_at + s;
+            var own = vec4<f32>();
+            if EIGHTS {
+                own = vec4<f32>(a_tile[at + tx * STRIDE]);
+            }
+            var v = vec4<f32>();
+            v = handed(own, at, 0u);
+            c00 += four(v, x0, y0, z0, w0);
+            if !EIGHTS { c01 += four(v, x1, y1, z1, w1); }
+            v = handed(own, at, 1u);
+            c10 += four(v, x0, y0, z0, w0);
+            if !EIGHTS { c11 += four(v, x1, y1, z1, w1); }
+            v = handed(own, at, 2u);
+            c20 += four(v, x0, y0, z0, w0);
+            if !EIGHTS { c21 += four(v, x1, y1, z1, w1); }
+            v = handed(own, at, 3u);
+            c30 += four(v, x0, y0, z0, w0);
+            if !EIGHTS { c31 += four(v, x1, y1, z1, w1); }
+            if ROWS >= 8u {
+                v = handed(own, at, 4u);
+                c40 += four(v, x0, y0, z0, w0);
+                if !EIGHTS { c41 += four(v, x1, y1, z1, w1); }
+                v = handed(own, at, 5u);
+                c50 += four(v, x0, y0, z0, w0);
+                if !EIGHTS { c51 += four(v, x1, y1, z1, w1); }
+                v = handed(own, at, 6u);
+                c60 += four(v, x0, y0, z0, w0);
+                if !EIGHTS { c61 += four(v, x1, y1, z1, w1); }
+                v = handed(own, at, 7u);
+                c70 += four(v, x0, y0, z0, w0);
+                if !EIGHTS { c71 += four(v, x1, y1, z1, w1); }
+            }
+            if ROWS == 16u {
+                own = vec4<f32>(a_tile[at + (tx + 8u) * STRIDE]);
+                v = handed(own, at + 8u * STRIDE, 0u);
+                c80 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 1u);
+                c90 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 2u);
+                ca0 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 3u);
+                cb0 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 4u);
+                cc0 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 5u);
+                cd0 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 6u);
+                ce0 += four(v, x0, y0, z0, w0);
+                v = handed(own, at + 8u * STRIDE, 7u);
+                cf0 += four(v, x0, y0, z0, w0);
             }
         }
         workgroupBarrier();
     }
 
-    let row = first_row + ty * 4u * ROW_BLOCKS;
+    let row = first_row + ty * ROWS;
     put_row(row, column, z, c00, c01);
     put_row(row + 1u, column, z, c10, c11);
     put_row(row + 2u, column, z, c20, c21);
     put_row(row + 3u, column, z, c30, c31);
-    if ROW_BLOCKS == 2u {
+    if ROWS >= 8u {
         put_row(row + 4u, column, z, c40, c41);
         put_row(row + 5u, column, z, c50, c51);
         put_row(row + 6u, column, z, c60, c61);
         put_row(row + 7u, column, z, c70, c71);
+    }
+    if ROWS == 16u {
+        put_row(row + 8u, column, z, c80, right);
+        put_row(row + 9u, column, z, c90, right);
+        put_row(row + 10u, column, z, ca0, right);
+        put_row(row + 11u, column, z, cb0, right);
+        put_row(row + 12u, column, z, cc0, right);
+        put_row(row + 13u, column, z, cd0, right);
+        put_row(row + 14u, column, z, ce0, right);
+        put_row(row + 15u, column, z, cf0, right);
     }
 }

@@ -1,6 +1,8 @@
 //! A compiled kernel and the buffers it is bound to.
 
-use super::{Compute, Dispatch, Slice, Work, add};
+use std::sync::PoisonError;
+
+use super::{Compute, Dispatch, Error, Slice, Work, add};
 use crate::gpu::shaders::Shader;
 
 /// What a kernel does with the buffer at one `@binding`.
@@ -50,6 +52,31 @@ impl Kernel {
 }
 
 impl Compute {
+    /// Compiles `main` of a shader, once for all who ask for the same: a driver takes up to a second for one.
+    ///
+    /// # Errors
+    /// The driver's words.
+    pub fn kernel_once(&self, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
+        let KernelSpec {
+            shader,
+            half,
+            bindings,
+            constants,
+        } = spec;
+        let (name, eights) = (shader.name, shader.eights);
+        let key = format!("{name} {eights} {half} {bindings:?} {constants:?}");
+        let lock = || {
+            let compiled = self.0.compiled.lock();
+            compiled.unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((_, kernel)) = lock().iter().find(|(known, _)| *known == key) {
+            return Ok(kernel.clone());
+        }
+        let kernel = self.checked(name, || self.kernel(spec))?;
+        lock().push((key, kernel.clone()));
+        Ok(kernel)
+    }
+
     /// Compiles `main` of a shader. Wrap it in [`Compute::checked`]: a driver may refuse.
     pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
         let device = &self.0.device;

@@ -5,8 +5,8 @@ mod kernel;
 mod sequence;
 mod weight;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use burn_wgpu::WgpuSetup;
 use serde::Serialize;
@@ -37,6 +37,13 @@ pub struct Abilities {
     pub timestamps: bool,
 }
 
+impl Abilities {
+    /// Exactly eight threads run in step, and may speak across: lavapipe.
+    pub fn eights(&self) -> bool {
+        self.subgroup == Some((8, 8))
+    }
+}
+
 /// A handle on the device, cheap to clone. Everything made through it is counted.
 #[derive(Clone, Debug)]
 pub struct Compute(Arc<Inner>);
@@ -47,6 +54,8 @@ struct Inner {
     queue: wgpu::Queue,
     abilities: Abilities,
     tally: Tally,
+    /// By what was asked for.
+    compiled: Mutex<Vec<(String, Kernel)>>,
 }
 
 /// Running counts; they only grow.
@@ -115,6 +124,7 @@ impl Compute {
                 timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             },
             tally: Tally::default(),
+            compiled: Mutex::default(),
         }))
     }
 

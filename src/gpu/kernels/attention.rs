@@ -79,6 +79,7 @@ type Variant = usize;
 pub struct Attending {
     variants: Variants<Variant, Params>,
     half: bool,
+    eights: bool,
 }
 
 impl Attending {
@@ -87,6 +88,7 @@ impl Attending {
         Self {
             variants: Variants::new(compute),
             half: half && compute.abilities().shader_f16,
+            eights: compute.abilities().eights(),
         }
     }
 
@@ -102,10 +104,17 @@ impl Attending {
         use Binding::{Read, Uniform, Write};
         let slots = attention.head_dim / 4;
         let spec = KernelSpec {
-            shader: shaders::ATTENTION,
+            shader: if self.eights {
+                shaders::ATTENTION.in_eights()
+            } else {
+                shaders::ATTENTION
+            },
             half: self.half,
             bindings: &[Uniform, Read, Read, Read, Write],
-            constants: &[("SLOTS", slots as f64)],
+            constants: &[
+                ("SLOTS", slots as f64),
+                ("EIGHTS", f64::from(u8::from(self.eights))),
+            ],
         };
         let kernel = self.variants.kernel(slots, &spec)?;
         let uniform = self.variants.uniform(attention.params());
@@ -173,11 +182,12 @@ mod tests {
         let Some(compute) = testing::compute() else {
             return;
         };
-        for half in [false, true] {
-            if half && !compute.abilities().shader_f16 {
+        for (half, eights) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut attending = Attending::new(&compute, half);
+            if half && !attending.half || eights && !attending.eights {
                 continue;
             }
-            let mut attending = Attending::new(&compute, half);
+            attending.eights = eights;
             // Pictures; a prefix with grouped heads and a state that the others do not see; a head of eight.
             for (head_dim, queries, group, hidden) in [
                 (64, 70, 1, 0),

@@ -144,7 +144,7 @@ struct Starts {
 struct Variant {
     format: Format,
     half: bool,
-    row_blocks: u8,
+    large: bool,
     bias: bool,
     norm: u8,
     gather: bool,
@@ -156,6 +156,7 @@ struct Variant {
 pub struct Matmul {
     variants: Variants<Variant, Params>,
     half: bool,
+    eights: bool,
     /// Workgroups that make large tiles worth while.
     enough: usize,
 }
@@ -254,6 +255,7 @@ impl Matmul {
         Self {
             variants: Variants::new(compute),
             half: half && compute.abilities().shader_f16,
+            eights: compute.abilities().eights(),
             enough: ENOUGH_WORKGROUPS,
         }
     }
@@ -271,8 +273,8 @@ impl Matmul {
         let columns = params.columns.div_ceil(TILE as u32);
         let depth = product.depth() as u32;
         let large = product.rows.div_ceil(TILE) * (columns * depth) as usize;
-        let row_blocks = if large >= self.enough { 2 } else { 1 };
-        let kernel = self.kernel(product, row_blocks)?;
+        let large = large >= self.enough;
+        let kernel = self.kernel(product, large)?;
         let variants = &mut self.variants;
         let uniform = variants.uniform(params);
         let norm = product.norm.as_ref();
@@ -288,20 +290,20 @@ impl Matmul {
             variants.or_unwritten(product.kv.as_ref()),
         ];
         let bound = variants.compute().bind(&kernel, &slices);
-        let rows = product.rows.div_ceil(TILE / 2 * usize::from(row_blocks)) as u32;
+        let rows = product.rows.div_ceil(if large { TILE } else { TILE / 2 }) as u32;
         Ok(bound.over(label, [columns, rows, depth], product.work()))
     }
 
     fn kernel(
         &mut self,
         product: &Product<'_>,
-        row_blocks: u8,
+        large: bool,
     ) -> Result<crate::gpu::compute::Kernel, Error> {
         use Binding::{Read, Uniform, Write};
         let variant = Variant {
             format: product.weight.format,
             half: self.half,
-            row_blocks,
+            large,
             bias: product.bias.is_some(),
             norm: product
                 .norm
@@ -310,16 +312,26 @@ impl Matmul {
             gather: product.layout.gathers(),
             finish: product.finish.code(),
         };
+        let rows = match (large, self.eights) {
+            (true, true) => 16.0,
+            (true, false) | (false, true) => 8.0,
+            (false, false) => 4.0,
+        };
         let constants = [
             ("FORMAT", variant.format.code()),
-            ("ROW_BLOCKS", f64::from(row_blocks)),
+            ("ROWS", rows),
+            ("EIGHTS", f64::from(u8::from(self.eights))),
             ("BIAS", f64::from(u8::from(variant.bias))),
             ("NORM", f64::from(variant.norm)),
             ("GATHER", f64::from(u8::from(variant.gather))),
             ("FINISH", f64::from(variant.finish)),
         ];
         let spec = KernelSpec {
-            shader: shaders::MATMUL,
+            shader: if self.eights {
+                shaders::MATMUL.in_eights()
+            } else {
+                shaders::MATMUL
+            },
             half: self.half,
             bindings: &[Uniform, Read, Read, Read, Read, Read, Read, Write, Write],
             constants: &constants,

@@ -10,12 +10,12 @@ mod variants;
 
 use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
 
-/// Compiles a kernel, and turns what the driver refuses into an error that names the shader.
+/// Compiles a kernel at its first use on a device, and turns what the driver refuses into an error that names the shader.
 ///
 /// # Errors
 /// The driver's words.
 pub fn compile(compute: &Compute, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-    compute.checked(spec.shader.name, || compute.kernel(spec))
+    compute.kernel_once(spec)
 }
 
 #[cfg(test)]

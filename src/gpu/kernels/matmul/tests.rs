@@ -243,10 +243,18 @@ fn on_the_adapter(half: bool, check: impl Fn(&Compute, &mut Matmul)) {
     if half && !compute.abilities().shader_f16 {
         return;
     }
-    // Once with tiles of 32 rows and once of 64.
-    for enough in [usize::MAX, 0] {
+    // Tiles of 32 rows and of 64; threads that hand rows to each other, where they can, and threads that do not.
+    for (enough, eights) in [
+        (usize::MAX, false),
+        (0, false),
+        (usize::MAX, true),
+        (0, true),
+    ] {
         let mut matmul = Matmul::new(&compute, half);
-        matmul.enough = enough;
+        if eights && !matmul.eights {
+            continue;
+        }
+        (matmul.enough, matmul.eights) = (enough, eights);
         check(&compute, &mut matmul);
     }
 }
