@@ -145,7 +145,7 @@ mod tests {
     fn options() -> RigOptions {
         RigOptions {
             policy: LoadRequest::default(),
-            device: DeviceChoice::Flex,
+            device: DeviceChoice::Flex.into(),
             arm: ArmChoice::Simulated,
             arm_named: false,
             leader: None,

@@ -8,10 +8,7 @@ use burn::tensor::{Device, Tensor};
 use burn_wgpu::WgpuSetup;
 
 use super::adapter::{Adapter, AdapterKind, adapters};
-use super::{DeviceChoice, Error};
-
-/// Arithmetic of the network on every device.
-pub const PRECISION: &str = "f32";
+use super::{Arithmetic, DeviceChoice, Error, Wish};
 
 /// A device that works, and how it came to be chosen.
 #[derive(Clone, Debug)]
@@ -30,6 +27,8 @@ pub struct OpenedDevice {
     pub software: bool,
     /// wgpu's own handles of the same device; `None` for the CPU.
     pub setup: Option<WgpuSetup>,
+    /// What computes on it, and how weights are held.
+    pub arithmetic: Arithmetic,
 }
 
 impl OpenedDevice {
@@ -40,15 +39,30 @@ impl OpenedDevice {
 
     /// One line for people: adapter, backend, arithmetic.
     pub fn summary(&self) -> String {
-        format!("{}, {PRECISION}", self.place())
+        format!("{}, {}", self.place(), self.arithmetic)
     }
 }
 
-/// Opens a device. The same adapter can be asked for again and is then shared.
+/// Opens a device, to compute on it with own kernels where it has them, in f32. The same adapter can be asked for again and is then
+/// shared.
 ///
 /// # Errors
 /// No such adapter, or a driver that fails. With `Auto` a failing GPU leads to the CPU and is named in `why`.
 pub fn open(choice: DeviceChoice) -> Result<OpenedDevice, Error> {
+    open_for(choice.into())
+}
+
+/// As [`open`], to compute the way that is wished for.
+///
+/// # Errors
+/// As [`open`], and kernels or a precision that the device does not have.
+pub fn open_for(wish: Wish) -> Result<OpenedDevice, Error> {
+    let mut opened = open_any(wish.device)?;
+    opened.arithmetic = wish.arithmetic(&opened)?;
+    Ok(opened)
+}
+
+fn open_any(choice: DeviceChoice) -> Result<OpenedDevice, Error> {
     match choice {
         DeviceChoice::Flex => Ok(cpu("asked for".into())),
         DeviceChoice::Auto => Ok(open_best(&adapters())),
@@ -123,6 +137,7 @@ fn cpu(why: String) -> OpenedDevice {
         why,
         software: false,
         setup: None,
+        arithmetic: Arithmetic::default(),
     }
 }
 
@@ -142,6 +157,7 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
         why,
         software: adapter.kind == AdapterKind::Software,
         setup: Some(setup),
+        arithmetic: Arithmetic::default(),
     })
 }
 

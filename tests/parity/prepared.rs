@@ -27,6 +27,11 @@ pub fn check(device: &OpenedDevice, title: &str) {
         }
     }
     let case = Case::open("tiny_a");
+    let (source, burn) = (&case.checkpoint, &device.device);
+    let mut wide =
+        PreparedSmolVla::load_as_full(&case.architecture, source, burn, &compute, Format::F32)
+            .unwrap();
+    reference(&case, &mut wide, title);
     let mut network = load(&case, device, &compute, Format::F32);
     replays(&case, &mut network);
     account(&case, &mut network);

@@ -15,12 +15,14 @@ use crate::cli::cost::{self, Load, chunk_cost};
 use crate::cli::memory::peak_rss_bytes;
 use crate::cli::output::{Outcome, deliver, wrong_argument};
 use crate::cli::policy;
-use crate::gpu::OpenedDevice;
+use crate::gpu::{Arithmetic, OpenedDevice};
 use crate::observation::{Frame, Observation};
 use crate::policy::checkpoint::Checkpoint;
 use crate::policy::smolvla::naive::{LanguagePadding, NaiveSmolVla};
 use crate::policy::smolvla::{EulerSteps, SmolVla, Trace};
-use crate::policy::{self as policies, Architecture, NetworkInput, PolicySpec, SmolVlaPolicy};
+use crate::policy::{
+    self as policies, Architecture, Network, NetworkInput, PolicySpec, SmolVlaPolicy,
+};
 
 /// Size of the pictures that are made up, as most webcams give them.
 const PICTURE: (u32, u32) = (640, 480);
@@ -41,7 +43,9 @@ struct Bench {
 
 /// Runs the command.
 pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let device = policy::device(args.device.device)?;
+    let mut device = policy::device(args.device.wish())?;
+    // The stages that are watched here are those of Burn's network.
+    device.arithmetic = Arithmetic::default();
     let inspected = policy::inspect(&args.policy)?;
     let directory = inspected.directory.clone();
     let padding = LanguagePadding {
@@ -51,7 +55,10 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let mut told = policy::Progress::default().told();
     let loaded = policies::fill(inspected, &device, &mut told).map_err(policy::in_words)?;
     let bench = Bench::new(args, &loaded, device, padding)?;
-    let (first, runs) = bench.fly(loaded.network(), args.runs)?;
+    let Network::Burn(network) = loaded.network() else {
+        bail!("bench watches Burn's network");
+    };
+    let (first, runs) = bench.fly(network, args.runs)?;
     drop(loaded);
     let (counts, runs) = runs;
     let mut stages = Stages::of(

@@ -260,6 +260,11 @@ impl Matmul {
         }
     }
 
+    /// Takes tiles of 64 rows whatever the sizes: for those who test a device with a small network.
+    pub fn use_large_tiles(&mut self) {
+        self.enough = 0;
+    }
+
     /// Prepares one launch.
     ///
     /// # Errors

@@ -50,6 +50,11 @@ impl PreparedFront {
         })
     }
 
+    /// Takes the tiles that suit the 450M model, so that a tiny network shows whether a device computes those rightly.
+    pub(super) fn use_large_tiles(&mut self) {
+        self.kernels.use_large_tiles();
+    }
+
     /// Sends the pictures of the only sample through tower and connector, in one submission; answers the layout of its prefix.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use burn::tensor::Device;
 
 use self::expert::PreparedExpert;
 use self::front::PreparedFront;
-use self::weights::Packer;
+use self::weights::{Packer, Widths};
 use super::error::{NetworkError, Result};
 use super::expert::Plan;
 use super::prefix;
@@ -53,6 +53,40 @@ impl PreparedSmolVla {
         format: Format,
         progress: &mut dyn FnMut(f32),
     ) -> Result<Self> {
+        let widths = Widths::Fitting;
+        Self::load_in(
+            architecture,
+            source,
+            device,
+            compute,
+            (format, widths),
+            progress,
+        )
+    }
+
+    /// As [`PreparedSmolVla::load`], on the variants of kernels that suit the 450M model: for those who test a device.
+    ///
+    /// # Errors
+    /// As [`PreparedSmolVla::load`].
+    pub fn load_as_full(
+        architecture: &Architecture,
+        source: &dyn TensorSource,
+        device: &Device,
+        compute: &Compute,
+        format: Format,
+    ) -> Result<Self> {
+        let held = (format, Widths::Full);
+        Self::load_in(architecture, source, device, compute, held, &mut |_| ())
+    }
+
+    fn load_in(
+        architecture: &Architecture,
+        source: &dyn TensorSource,
+        device: &Device,
+        compute: &Compute,
+        (format, widths): (Format, Widths),
+        progress: &mut dyn FnMut(f32),
+    ) -> Result<Self> {
         check_architecture(architecture)?;
         check_sizes(architecture)?;
         let plan = Plan::new(architecture)?;
@@ -61,10 +95,19 @@ impl PreparedSmolVla {
             weights: &mut weights,
             compute,
             format,
+            widths,
         };
         let expert = PreparedExpert::load(&mut packer, architecture, plan)?;
-        let held = (tower_format(format), format != Format::F32);
-        let front = PreparedFront::load(&mut weights, compute, architecture, plan, held)?;
+        let mut front = PreparedFront::load(
+            &mut weights,
+            compute,
+            architecture,
+            plan,
+            (tower_format(format), format != Format::F32),
+        )?;
+        if widths == Widths::Full {
+            front.use_large_tiles();
+        }
         let parameters = weights.elements_read();
         compute.wait()?;
         progress(1.0);

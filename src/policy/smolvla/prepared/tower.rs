@@ -107,6 +107,11 @@ impl Kernels {
             compute: compute.clone(),
         }
     }
+
+    /// Takes large tiles whatever the sizes.
+    pub(super) fn use_large_tiles(&mut self) {
+        self.matmul.use_large_tiles();
+    }
 }
 
 impl Loader<'_, '_> {

@@ -131,7 +131,7 @@ impl PreparedExpert {
                 epilogue: Epilogue::Heads,
                 weight,
                 affine: None,
-                x: memory.from_vlm(&self.architecture, j, geometry.prefix),
+                x: memory.vlm_leaves(&self.architecture, j, geometry.prefix),
                 squares: None,
                 aside: None,
                 y: memory.seen(&self.architecture, j, geometry.prefix),
