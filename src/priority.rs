@@ -141,7 +141,9 @@ fn set_realtime(_place: u8) -> Result<(), String> {
 
 #[cfg(windows)]
 fn set_usual(place: u8) -> Result<(), String> {
-    value(place)?.set_for_current().map_err(|error| words(&error))
+    value(place)?
+        .set_for_current()
+        .map_err(|error| words(&error))
 }
 
 /// The system's error by its name, and the way out where there is one.

@@ -85,7 +85,7 @@ pub fn open(mut options: RigOptions, drawing: &Drawing) -> anyhow::Result<()> {
     // Opened first, on this thread: the window cannot wait for the policy's.
     let shared = drawing
         .one_device
-        .then(|| gpu::open(options.device))
+        .then(|| gpu::open_for(options.device))
         .transpose()?
         .and_then(|device| device.setup);
     options.is_shown = true;
@@ -217,7 +217,7 @@ mod tests {
     fn options() -> RigOptions {
         RigOptions {
             policy: LoadRequest::default(),
-            device: DeviceChoice::Flex,
+            device: DeviceChoice::Flex.into(),
             arm: ArmChoice::Simulated,
             arm_named: false,
             leader: None,

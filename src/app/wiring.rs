@@ -14,7 +14,7 @@ use crate::app::world::{self, World};
 use crate::arm::{Bounds, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
-use crate::gpu::{self, DeviceChoice};
+use crate::gpu::Wish;
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
 use crate::runtime::workshop::Tools;
@@ -34,7 +34,7 @@ pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 #[derive(Clone, Debug)]
 pub struct RigOptions {
     pub policy: LoadRequest,
-    pub device: DeviceChoice,
+    pub device: Wish,
     pub arm: ArmChoice,
     /// The arm was named, so that no remembered one takes its place.
     pub arm_named: bool,
@@ -255,13 +255,14 @@ fn refusal(error: impl std::error::Error) -> Refusal {
 /// A device that computes something else than the CPU on a tiny network is refused before it may drive.
 ///
 /// With a window, `is_shown`, chunks are computed in pieces, so that pictures get in between.
-pub fn policy_loader(choice: DeviceChoice, is_shown: bool) -> PolicyLoader {
+pub fn policy_loader(wish: Wish, is_shown: bool) -> PolicyLoader {
     Arc::new(move |request, progress| {
         progress(LoadProgress {
             stage: LoadStage::Opening,
             fraction: None,
         });
-        let device = gpu::open(choice).map_err(refusal)?;
+        let verdicts = Verdicts::of_user();
+        let device = self_test::open(wish, &verdicts).map_err(refusal)?;
         log::info!("device: {} ({})", device.summary(), device.why);
         if let Some(compute) = &device.compute {
             compute.let_pictures_between(is_shown);
@@ -270,7 +271,7 @@ pub fn policy_loader(choice: DeviceChoice, is_shown: bool) -> PolicyLoader {
             stage: LoadStage::SelfTest,
             fraction: None,
         });
-        let passed = self_test::verify(&device, &Verdicts::of_user()).map_err(refusal)?;
+        let passed = self_test::verify(&device, &verdicts).map_err(refusal)?;
         log::info!("self-test: {passed}");
         log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)

@@ -89,3 +89,27 @@ pub struct ImageInput {
     /// Which samples really have this picture; a masked one is never computed. `[batch]`
     pub present: Vec<bool>,
 }
+
+impl NetworkInput {
+    /// One sample of the batch as a batch of its own.
+    #[must_use]
+    pub fn sample(&self, at: usize) -> Self {
+        let part = |values: &[f32]| {
+            let size = values.len() / self.batch.max(1);
+            values[at * size..(at + 1) * size].to_vec()
+        };
+        let images = self.images.iter().map(|image| ImageInput {
+            height: image.height,
+            width: image.width,
+            pixels: part(&image.pixels),
+            present: vec![image.present[at]],
+        });
+        Self {
+            batch: 1,
+            images: images.collect(),
+            tokens: vec![self.tokens[at].clone()],
+            state: part(&self.state),
+            noise: part(&self.noise),
+        }
+    }
+}

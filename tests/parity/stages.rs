@@ -227,28 +227,8 @@ fn check_masks(case: &Case, naive: &NaiveSmolVla) {
 }
 
 fn guided(case: &Case, network: &SmolVla, report: &mut Report) {
-    if !case.golden.has("rtc.prev_chunk_left_over") {
-        return;
-    }
-    let previous = case.golden.get("rtc.prev_chunk_left_over");
-    for (name, schedule) in [
-        ("ZEROS", RtcSchedule::Zeros),
-        ("ONES", RtcSchedule::Ones),
-        ("LINEAR", RtcSchedule::Linear),
-        ("EXP", RtcSchedule::Exp),
-    ] {
-        let guidance = RtcGuidance {
-            left_over: previous
-                .values
-                .chunks(previous.shape[1])
-                .map(<[f32]>::to_vec)
-                .collect(),
-            inference_delay: 2,
-            execution_horizon: 5,
-            max_guidance_weight: 10.0,
-            schedule,
-        };
-        let steps = case.architecture.num_steps;
+    let steps = case.architecture.num_steps;
+    for (name, guidance) in guidances(case) {
         let sample = network
             .sample_actions(&case.input, steps, Some(&guidance), &mut Trace::off())
             .unwrap();
@@ -257,9 +237,35 @@ fn guided(case: &Case, network: &SmolVla, report: &mut Report) {
             case.architecture.max_action_dim,
             case.action_dim,
         );
-        let stage = format!("rtc.actions.{name}");
-        report.compare(&stage, &ours, &case.golden.get(&stage).values, ACTIONS);
+        report.compare(&name, &ours, &case.golden.get(&name).values, ACTIONS);
     }
+}
+
+/// Guided chunks that the reference kept, if it did: the tensor's name, and the guidance.
+pub fn guidances(case: &Case) -> Vec<(String, RtcGuidance)> {
+    if !case.golden.has("rtc.prev_chunk_left_over") {
+        return Vec::new();
+    }
+    let previous = case.golden.get("rtc.prev_chunk_left_over");
+    let rows = previous.values.chunks(previous.shape[1]);
+    let left_over: Vec<Vec<f32>> = rows.map(<[f32]>::to_vec).collect();
+    [
+        ("ZEROS", RtcSchedule::Zeros),
+        ("ONES", RtcSchedule::Ones),
+        ("LINEAR", RtcSchedule::Linear),
+        ("EXP", RtcSchedule::Exp),
+    ]
+    .map(|(name, schedule)| {
+        let guidance = RtcGuidance {
+            left_over: left_over.clone(),
+            inference_delay: 2,
+            execution_horizon: 5,
+            max_guidance_weight: 10.0,
+            schedule,
+        };
+        (format!("rtc.actions.{name}"), guidance)
+    })
+    .to_vec()
 }
 
 /// `select_action` four times with three actions a chunk: calls 0 and 3 run the network, on states that differ.

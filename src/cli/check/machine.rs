@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::probe::Speed;
 use crate::camera;
 use crate::clock::Clock;
-use crate::gpu::{self, Adapter, DeviceChoice, OpenedDevice, PRECISION};
+use crate::gpu::{self, Adapter, OpenedDevice, Wish};
 use crate::joint::JOINT_COUNT;
+use crate::policy::self_test::{self, Verdicts};
 use crate::priority::{self, Granted, Urgency};
 use crate::runtime::workshop::{ArmCard, CalibrationState, Line, Order, PortView, Shop, Tools};
 
@@ -45,7 +46,7 @@ pub struct DeviceLine {
     pub name: String,
     pub backend: String,
     pub driver: String,
-    pub precision: &'static str,
+    pub precision: String,
     pub software: bool,
     pub why: String,
     pub gflops: Option<Speed>,
@@ -71,8 +72,8 @@ pub struct PortLine {
 
 impl Machine {
     /// Looks at everything and opens the device; what fails is part of the report.
-    pub fn look(choice: DeviceChoice) -> (Self, Option<OpenedDevice>) {
-        let opened = gpu::open(choice);
+    pub fn look(wish: Wish) -> (Self, Option<OpenedDevice>) {
+        let opened = self_test::open(wish, &Verdicts::of_user());
         let device_error = opened.as_ref().err().map(ToString::to_string);
         let opened = opened.ok();
         let (cameras, cameras_error) = match camera::list() {
@@ -189,7 +190,7 @@ fn device_line(device: &OpenedDevice) -> DeviceLine {
         name: device.name.clone(),
         backend: device.backend.clone(),
         driver: device.driver.clone(),
-        precision: PRECISION,
+        precision: device.arithmetic.to_string(),
         software: device.software,
         why: device.why.clone(),
         gflops: gflops
@@ -266,6 +267,7 @@ fn card_words(card: &ArmCard) -> String {
 mod tests {
     use super::*;
     use crate::arm::Role;
+    use crate::gpu::DeviceChoice;
 
     #[test]
     fn a_port_that_can_hardly_be_an_arm_says_why() {
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_part_of_the_report() {
-        let (machine, device) = Machine::look(DeviceChoice::Gpu(9999));
+        let (machine, device) = Machine::look(DeviceChoice::Gpu(9999).into());
         assert!(device.is_none() && machine.device.is_none());
         let mut out = Vec::new();
         machine.print(&mut out).unwrap();

@@ -20,23 +20,25 @@ pub(crate) mod testing {
     use std::sync::OnceLock;
 
     use crate::gpu::compute::Compute;
-    use crate::gpu::{self, DeviceChoice};
+    use crate::gpu::{self, DeviceChoice, OpenedDevice};
 
     /// A software adapter, else a hardware one. Only `SMOLPILOT_NO_GPU_TESTS=1` excuses a machine without any.
+    pub fn opened() -> Option<OpenedDevice> {
+        if std::env::var("SMOLPILOT_NO_GPU_TESTS").as_deref() == Ok("1") {
+            return None;
+        }
+        let opened = gpu::open(DeviceChoice::Software);
+        let opened = opened.or_else(|_| gpu::open(DeviceChoice::Wgpu));
+        Some(opened.unwrap_or_else(|error| {
+            panic!("{error}; SMOLPILOT_NO_GPU_TESTS=1 leaves these tests out")
+        }))
+    }
+
+    /// Its own kernels' side.
     pub fn compute() -> Option<Compute> {
         static COMPUTE: OnceLock<Option<Compute>> = OnceLock::new();
         COMPUTE
-            .get_or_init(|| {
-                if std::env::var("SMOLPILOT_NO_GPU_TESTS").as_deref() == Ok("1") {
-                    return None;
-                }
-                let opened = gpu::open(DeviceChoice::Software)
-                    .or_else(|_| gpu::open(DeviceChoice::Wgpu))
-                    .unwrap_or_else(|error| {
-                        panic!("{error}; SMOLPILOT_NO_GPU_TESTS=1 leaves these tests out")
-                    });
-                opened.setup.as_ref().map(Compute::new)
-            })
+            .get_or_init(|| opened()?.setup.as_ref().map(Compute::new))
             .clone()
     }
 

@@ -39,8 +39,9 @@ pub enum Epilogue {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Sizes {
-    blocks: u32,
-    groups: u32,
+    /// Blocks of 16 inputs and groups of four outputs: [`Skinny::dispatch`] takes them from the weight.
+    pub blocks: u32,
+    pub groups: u32,
     /// Rows of x that count.
     pub rows: u32,
     /// Partial sums of squares a tile, as the kernel that made x wrote them; 0 where there is no norm.
@@ -136,6 +137,13 @@ impl SkinnyWeight {
     #[must_use]
     pub fn at_most(mut self, most: usize) -> Self {
         self.columns = self.columns.min(most);
+        self
+    }
+
+    /// The same weight in workgroups as wide as suits so many outputs.
+    #[must_use]
+    pub fn wide_as(mut self, outputs: usize) -> Self {
+        self.columns = columns(outputs / 4);
         self
     }
 

@@ -24,6 +24,14 @@ pub enum NetworkError {
         /// Shape in the checkpoint.
         found: Vec<usize>,
     },
+    /// A tensor cannot be held the way that was asked for.
+    #[error("tensor {name}: {reason}")]
+    Packing {
+        /// Name in the checkpoint.
+        name: String,
+        /// What does not fit, and the way out.
+        reason: String,
+    },
     /// Sizes and switches that contradict each other.
     #[error("the architecture does not hold together: {0}")]
     Architecture(String),
@@ -49,6 +57,15 @@ pub enum NetworkError {
         /// Elements in the answer.
         count: usize,
     },
+}
+
+impl From<crate::gpu::compute::Error> for NetworkError {
+    fn from(error: crate::gpu::compute::Error) -> Self {
+        Self::Device {
+            stage: error.what,
+            reason: error.reason,
+        }
+    }
 }
 
 /// Result of the network's own functions.

@@ -7,6 +7,7 @@
 mod attention;
 mod cache;
 mod connector;
+mod cpu;
 mod embedding;
 mod error;
 mod expert;
@@ -15,17 +16,19 @@ mod layers;
 mod mask;
 pub mod naive;
 mod prefix;
+pub mod prepared;
 mod rope;
 mod suffix;
 mod text;
 pub mod tiny;
 mod trace;
 mod vision;
+mod vlm;
 mod weights;
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 pub use cache::PrefixCache;
 pub use error::{NetworkError, Result};
@@ -35,29 +38,20 @@ pub use prefix::{MAX_GRID, Prefix};
 pub use rope::apply_rope;
 pub use suffix::sinusoid;
 pub use trace::{Stage, Trace};
+pub use vlm::Vlm;
 
-use self::connector::Connector;
-use self::embedding::TokenTable;
 use self::expert::LmExpert;
 use self::flow::Guide;
 use self::layers::Linear;
 use self::suffix::SuffixEmbedding;
-use self::text::TextModel;
-use self::vision::VisionModel;
 use self::weights::Weights;
 use crate::policy::{Architecture, NetworkInput, RtcGuidance, TensorSource};
 
 /// A loaded network. Load, run and drop it on one thread.
 #[derive(Debug)]
 pub struct SmolVla {
-    architecture: Architecture,
-    device: Device,
-    vision_model: VisionModel,
-    connector: Connector,
-    embed_tokens: TokenTable,
-    text_model: TextModel,
+    vlm: Vlm,
     lm_expert: LmExpert,
-    state_proj: Linear,
     suffix: SuffixEmbedding,
     action_out_proj: Linear,
     parameters: u64,
@@ -108,28 +102,15 @@ impl SmolVla {
     ) -> Result<Self> {
         check_architecture(architecture)?;
         let mut weights = Weights::new(source, device, progress);
+        if extent == Extent::Whole {
+            weights = weights.as_tensors();
+        }
         let weights = &mut weights;
         let lm_expert = LmExpert::load(weights, architecture)?;
-        let served = (architecture.num_expert_layers - 1) * lm_expert.plan.multiple;
-        let text_model = match extent {
-            Extent::Needed => TextModel::load(weights, architecture, served, true)?,
-            Extent::Whole => {
-                TextModel::load(weights, architecture, architecture.num_vlm_layers, false)?
-            }
-        };
         let (a, width) = (architecture, architecture.expert_hidden_size);
         let network = Self {
-            vision_model: VisionModel::load(weights, a)?,
-            connector: Connector::load(weights, a)?,
-            embed_tokens: TokenTable::load(
-                weights,
-                &format!("{}.embed_tokens.weight", text::PREFIX),
-                a.vocab_size,
-                a.hidden_size,
-            )?,
-            text_model,
+            vlm: Vlm::load(weights, architecture, lm_expert.plan, extent)?,
             lm_expert,
-            state_proj: weights.linear("model.state_proj", a.max_state_dim, a.hidden_size, true)?,
             suffix: SuffixEmbedding::load(weights, a)?,
             action_out_proj: weights.linear(
                 "model.action_out_proj",
@@ -137,8 +118,6 @@ impl SmolVla {
                 a.max_action_dim,
                 true,
             )?,
-            architecture: architecture.clone(),
-            device: weights.device().clone(),
             parameters: weights.elements_read(),
         };
         // Uploads are queued: only now it shows whether the device had room for them.
@@ -152,12 +131,12 @@ impl SmolVla {
 
     /// Sizes and switches.
     pub fn architecture(&self) -> &Architecture {
-        &self.architecture
+        &self.vlm.architecture
     }
 
     /// Where the network lives.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.vlm.device
     }
 
     /// Parameters that were loaded.
@@ -165,15 +144,39 @@ impl SmolVla {
         self.parameters
     }
 
+    /// As [`Vlm::embed_images`].
+    ///
+    /// # Errors
+    /// As [`Vlm::embed_images`].
+    pub fn embed_images(
+        &self,
+        input: &NetworkInput,
+        trace: &mut Trace,
+    ) -> Result<Option<Tensor<3>>> {
+        self.vlm.embed_images(input, trace)
+    }
+
+    /// As [`Vlm::embed_prefix`].
+    ///
+    /// # Errors
+    /// As [`Vlm::embed_prefix`].
+    pub fn embed_prefix(
+        &self,
+        input: &NetworkInput,
+        features: Option<Tensor<3>>,
+    ) -> Result<Prefix> {
+        self.vlm.embed_prefix(input, features)
+    }
+
     /// Runs the VLM over the prefix. The cache is all that the denoising steps need.
     ///
     /// # Errors
     /// Only of the trace.
     pub fn prefill(&self, prefix: &Prefix, trace: &mut Trace) -> Result<PrefixCache> {
-        let keys_and_values = self.text_model.prefill(prefix, trace)?;
+        let keys_and_values = self.vlm.prefill(prefix, trace)?;
         Ok(self
             .lm_expert
-            .cache(&keys_and_values, prefix, self.architecture.chunk_size))
+            .cache(&keys_and_values, prefix, self.architecture().chunk_size))
     }
 
     /// What each Euler step's time adds to its suffix; one row a step.
@@ -181,7 +184,7 @@ impl SmolVla {
     /// # Shapes
     /// `[1, steps, expert_hidden_size]`
     pub fn time_rows(&self, steps: &EulerSteps) -> Tensor<3> {
-        self.suffix.time_rows(&steps.times, &self.device)
+        self.suffix.time_rows(&steps.times, self.device())
     }
 
     /// Mirrors `denoise_step`: the velocity at `x_t`. `time_rows` comes from [`SmolVla::time_rows`], `step` picks its row.
@@ -228,7 +231,7 @@ impl SmolVla {
         guidance: Option<&RtcGuidance>,
         trace: &mut Trace,
     ) -> Result<Sample> {
-        prefix::check_input(&self.architecture, input)?;
+        prefix::check_input(self.architecture(), input)?;
         let steps = EulerSteps::new(num_steps)?;
         let guide = self.guide(guidance)?;
 
@@ -263,21 +266,21 @@ impl SmolVla {
 
     fn guide(&self, guidance: Option<&RtcGuidance>) -> Result<Option<Guide>> {
         let (chunk, width) = (
-            self.architecture.chunk_size,
-            self.architecture.max_action_dim,
+            self.architecture().chunk_size,
+            self.architecture().max_action_dim,
         );
         guidance.map_or(Ok(None), |guidance| {
-            Guide::new(guidance, chunk, width, &self.device)
+            Guide::new(guidance, chunk, width, self.device())
         })
     }
 
     fn noise(&self, input: &NetworkInput) -> Tensor<3> {
         let shape = [
             input.batch,
-            self.architecture.chunk_size,
-            self.architecture.max_action_dim,
+            self.architecture().chunk_size,
+            self.architecture().max_action_dim,
         ];
-        Tensor::from_data(TensorData::new(input.noise.clone(), shape), &self.device)
+        weights::placed(input.noise.clone(), shape, self.device())
     }
 }
 

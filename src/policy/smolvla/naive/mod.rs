@@ -75,14 +75,18 @@ impl NaiveSmolVla {
 
     fn prefill(&self, prefix: &PaddedPrefix, trace: &mut Trace) -> Result<Vec<GrowingCache>> {
         let network = &self.network;
-        let heads = network.text_model.heads;
+        let heads = network.vlm.text_model.heads;
         let batch = prefix.pad_masks.len();
         let visible = prefix.visible();
-        let bias = mask::bias(&visible, [batch, prefix.len, prefix.len], &network.device);
+        let bias = mask::bias(
+            &visible,
+            [batch, prefix.len, prefix.len],
+            &network.vlm.device,
+        );
         let positions = prefix.position_ids();
         let mut x = prefix.embs.clone();
         let mut cache = Vec::new();
-        for (i, layer) in network.text_model.layers.iter().enumerate() {
+        for (i, layer) in network.vlm.text_model.layers.iter().enumerate() {
             trace.see(|| format!("prefill.vlm_layer_in.{i}"), &x)?;
             let (out, grown) = text_layer(layer, x, heads, &positions, &bias);
             trace.see(|| format!("prefill.k.{i}"), &grown.k)?;
@@ -107,8 +111,8 @@ impl NaiveSmolVla {
     ) -> Result<Tensor<3>> {
         trace.see(|| format!("denoise.{step}.x_t"), &x_t)?;
         let network = &self.network;
-        let (batch, chunk) = (prefix.pad_masks.len(), network.architecture.chunk_size);
-        let time_row = network.suffix.time_rows(&[time], &network.device);
+        let (batch, chunk) = (prefix.pad_masks.len(), network.vlm.architecture.chunk_size);
+        let time_row = network.suffix.time_rows(&[time], &network.vlm.device);
         let mut x = network.suffix.forward(x_t, time_row);
         trace.see(|| format!("denoise.{step}.suffix_embs"), &x)?;
 
@@ -116,7 +120,7 @@ impl NaiveSmolVla {
         let self_bias = mask::bias(
             &visible,
             [batch, chunk, prefix.len + chunk],
-            &network.device,
+            &network.vlm.device,
         );
         let cross_bias = self_bias.clone().narrow(3, 0, prefix.len);
         let after = prefix.suffix_position_ids(chunk);
@@ -150,7 +154,7 @@ impl NaiveSmolVla {
         guidance: Option<&RtcGuidance>,
         trace: &mut Trace,
     ) -> Result<Sample> {
-        check_input(&self.network.architecture, input)?;
+        check_input(&self.network.vlm.architecture, input)?;
         let steps = EulerSteps::new(num_steps)?;
         let guide = self.network.guide(guidance)?;
         let start = Instant::now();

@@ -1,12 +1,13 @@
 //! The prefix with all its padding: blank cameras, padded words, and `prefix_length`.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use super::NaiveSmolVla;
 use crate::policy::smolvla::error::Result;
 use crate::policy::smolvla::mask::{att_2d_masks, position_ids};
 use crate::policy::smolvla::trace::Trace;
 use crate::policy::smolvla::vision::Pictures;
+use crate::policy::smolvla::weights::placed;
 use crate::policy::{ImageInput, NetworkInput};
 
 /// The padded prefix with its masks, all `[batch, len]` but the embeddings.
@@ -67,7 +68,7 @@ impl NaiveSmolVla {
     /// # Errors
     /// Pictures or tokens that do not fit.
     pub fn embed_prefix(&self, input: &NetworkInput, trace: &mut Trace) -> Result<PaddedPrefix> {
-        let a = &self.network.architecture;
+        let a = &self.network.vlm.architecture;
         let batch = input.batch;
         let scale = (a.hidden_size as f64).sqrt();
         let mut parts = Vec::new();
@@ -97,9 +98,9 @@ impl NaiveSmolVla {
             mask.extend((0..words).map(|at| at < prompt.len()));
             mask.push(true);
         }
-        let state = TensorData::new(input.state.clone(), [batch, 1, a.max_state_dim]);
-        let state = Tensor::from_data(state, &self.network.device);
-        parts.push(self.network.state_proj.forward(state));
+        let shape = [batch, 1, a.max_state_dim];
+        let state = placed(input.state.clone(), shape, &self.network.vlm.device);
+        parts.push(self.network.vlm.state_proj.forward(state));
         let embs = Tensor::cat(parts, 1);
         Ok(self.pad(embs, pad_masks))
     }
@@ -107,7 +108,7 @@ impl NaiveSmolVla {
     /// `prefix_length`, if it asks for more.
     fn pad(&self, embs: Tensor<3>, mut pad_masks: Vec<Vec<bool>>) -> PaddedPrefix {
         let [batch, filled, hidden] = embs.dims();
-        let wanted = usize::try_from(self.network.architecture.prefix_length).unwrap_or(0);
+        let wanted = usize::try_from(self.network.vlm.architecture.prefix_length).unwrap_or(0);
         let len = wanted.max(filled);
         let mut att_masks = vec![false; len];
         att_masks[filled - 1] = true; // the state
@@ -115,7 +116,7 @@ impl NaiveSmolVla {
             mask.resize(len, false);
         }
         let embs = if len > filled {
-            let zeros = Tensor::zeros([batch, len - filled, hidden], &self.network.device);
+            let zeros = Tensor::zeros([batch, len - filled, hidden], &self.network.vlm.device);
             Tensor::cat(vec![embs, zeros], 1)
         } else {
             embs
@@ -151,11 +152,13 @@ impl NaiveSmolVla {
             pixels,
         };
         let network = &self.network;
-        let x = network
-            .vision_model
-            .forward(&pictures, &network.device, &mut Trace::off())?;
+        let x =
+            network
+                .vlm
+                .vision_model
+                .forward(&pictures, &network.vlm.device, &mut Trace::off())?;
         trace.see(|| format!("vision.{camera}.last_hidden_state"), &x)?;
-        let x = network.connector.forward(x)?;
+        let x = network.vlm.connector.forward(x)?;
         trace.see(|| format!("vision.{camera}.connector"), &x)?;
         Ok(x)
     }
@@ -167,13 +170,10 @@ impl NaiveSmolVla {
         for prompt in prompts {
             let padding = std::iter::repeat_n(&self.padding.token, len - prompt.len());
             for &token in prompt.iter().chain(padding) {
-                network.embed_tokens.push(&mut rows, token, scale)?;
+                network.vlm.embed_tokens.push(&mut rows, token, scale)?;
             }
         }
-        let shape = [prompts.len(), len, network.architecture.hidden_size];
-        Ok(Tensor::from_data(
-            TensorData::new(rows, shape),
-            &network.device,
-        ))
+        let shape = [prompts.len(), len, network.vlm.architecture.hidden_size];
+        Ok(placed(rows, shape, &network.vlm.device))
     }
 }
