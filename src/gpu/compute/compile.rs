@@ -59,13 +59,27 @@ impl Pending {
     }
 }
 
+/// Threads that do nothing else: half as many as there are cores, so that reading goes on beside them. `None` where the system
+/// gives none; whoever asks for a kernel compiles it then.
+fn compilers() -> Option<&'static rayon::ThreadPool> {
+    static COMPILERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let start = || {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(cores.div_ceil(2))
+            .thread_name(|number| format!("compile-{number}"));
+        threads.build().ok()
+    };
+    COMPILERS.get_or_init(start).as_ref()
+}
+
 impl Compute {
     pub(super) fn kernels(&self) -> MutexGuard<'_, BTreeMap<Recipe, Kernel>> {
         let kernels = self.0.pipelines.lock();
         kernels.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to compile on a thread of the workers.
+    /// Begins to compile on a thread of the compilers.
     pub(super) fn compile(
         &self,
         shader: Shader,
@@ -74,7 +88,7 @@ impl Compute {
     ) -> Pending {
         let pending = Pending::default();
         let (compute, slot) = (self.clone(), pending.clone());
-        rayon::spawn(move || {
+        let work = move || {
             // Compilers are foreign code: some panic instead of returning.
             let make =
                 || compute.checked(shader.name, || compute.pipeline(shader, &recipe, &layout));
@@ -85,7 +99,11 @@ impl Compute {
                 })
             });
             slot.0.get_or_init(|| made);
-        });
+        };
+        match compilers() {
+            Some(compilers) => compilers.spawn(work),
+            None => work(),
+        }
         pending
     }
 

@@ -4,6 +4,7 @@ mod buffer;
 mod compile;
 mod kernel;
 mod sequence;
+mod share;
 mod weight;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,6 +59,7 @@ struct Inner {
     tally: Tally,
     pipelines: compile::Kernels,
     uploads: Mutex<Uploads>,
+    share: share::Share,
 }
 
 /// Running counts; they only grow.
@@ -128,6 +130,7 @@ impl Compute {
             tally: Tally::default(),
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
+            share: share::Share::default(),
         }))
     }
 
@@ -141,6 +144,7 @@ impl Compute {
             tally: Tally::default(),
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
+            share: share::Share::default(),
         }))
     }
 
@@ -206,6 +210,7 @@ impl Compute {
     /// The device is lost.
     pub fn wait(&self) -> Result<(), Error> {
         let polled = self.0.device.poll(wgpu::PollType::wait_indefinitely());
+        self.is_done();
         polled.map(|_| ()).map_err(|error| Error {
             what: "waiting for the device".into(),
             reason: error.to_string(),

@@ -97,7 +97,9 @@ impl PreparedSmolVla {
             format,
             widths,
         };
-        let expert = PreparedExpert::load(&mut packer, architecture, plan)?;
+        let mut expert = PreparedExpert::load(&mut packer, architecture, plan)?;
+        // For any prefix: its kernels are those of every other, and they are compiled while the VLM is read.
+        expert.prepare(1, architecture.num_steps)?;
         let mut front = PreparedFront::load(
             &mut weights,
             compute,
