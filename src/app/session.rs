@@ -88,6 +88,7 @@ pub fn open(mut options: RigOptions, drawing: &Drawing) -> anyhow::Result<()> {
         .then(|| gpu::open_for(options.device))
         .transpose()?
         .and_then(|device| device.setup);
+    options.is_shown = true;
     let path = settings_path(&mut options);
     let settings = path
         .as_ref()
@@ -228,6 +229,7 @@ mod tests {
             knobs: Knobs::default(),
             seed: 0,
             takeoff: true,
+            is_shown: true,
             faults: vec![],
         }
     }

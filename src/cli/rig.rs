@@ -134,6 +134,7 @@ impl RigArgs {
             task: self.task.clone().unwrap_or_default(),
             knobs: Knobs::untouched(),
             seed: self.seed,
+            is_shown: false,
             faults: Vec::new(),
         })
     }

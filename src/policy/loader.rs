@@ -35,13 +35,6 @@ pub struct Inspected {
     processor: Processor,
 }
 
-impl Inspected {
-    /// What prepares its inputs.
-    pub fn processor(&self) -> &Processor {
-        &self.processor
-    }
-}
-
 /// Loads a policy onto a device. Call it on the thread that will run it.
 ///
 /// # Errors
@@ -103,12 +96,27 @@ pub fn fill(
         &mut told,
     )
     .map_err(refusal)?;
+    settle(device, progress)?;
     let mut spec = inspected.spec;
     spec.parameters = network.parameters();
     spec.device = device.place();
     spec.device_why.clone_from(&device.why);
     spec.precision = device.arithmetic.to_string();
     Ok(SmolVlaPolicy::new(spec, inspected.processor, network))
+}
+
+/// Waits for the kernels that are still being compiled; a driver that refuses one refuses the policy.
+fn settle(device: &OpenedDevice, progress: &mut dyn FnMut(LoadProgress)) -> Result<(), Refusal> {
+    let Some(compute) = &device.compute else {
+        return Ok(());
+    };
+    let mut told = |fraction| {
+        progress(LoadProgress {
+            stage: LoadStage::Compiling,
+            fraction: Some(fraction),
+        });
+    };
+    compute.settle(&mut told).map_err(refusal)
 }
 
 #[expect(

@@ -173,12 +173,11 @@ fn rows(stage: &Stage, wanted: &[usize]) -> Vec<f32> {
         .collect()
 }
 
-/// The reference's tensors.
-pub struct Golden<'a>(pub SafeTensors<'a>);
+struct Golden<'a>(SafeTensors<'a>);
 
 impl Golden<'_> {
     /// Names that begin with `start`, without it, sorted.
-    pub fn names(&self, start: &str) -> Vec<String> {
+    fn names(&self, start: &str) -> Vec<String> {
         let names = self.0.names().into_iter();
         let mut names: Vec<String> = names
             .filter_map(|name| name.strip_prefix(start))
@@ -196,7 +195,7 @@ impl Golden<'_> {
         Ok((view.shape().to_vec(), view.data()))
     }
 
-    pub fn f32(&self, name: &str) -> Result<Vec<f32>> {
+    fn f32(&self, name: &str) -> Result<Vec<f32>> {
         let (words, _) = self.bytes(name, Dtype::F32)?.1.as_chunks::<4>();
         Ok(words.iter().map(|word| f32::from_le_bytes(*word)).collect())
     }
@@ -206,7 +205,7 @@ impl Golden<'_> {
         Ok(words.iter().map(|word| f64::from_le_bytes(*word)).collect())
     }
 
-    pub fn inputs(&self, views: &[String]) -> Result<(Observation, PredictOptions)> {
+    fn inputs(&self, views: &[String]) -> Result<(Observation, PredictOptions)> {
         let mut observation = Observation {
             state: self.f32("in.state")?,
             task: TASK.into(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release --example full_size -- --dir DIR [--tokenizer tokenizer.json]
-//!     [--golden full_golden.safetensors] [--expert] [--device flex|software|wgpu|auto|gpu:N]
+//!     [--golden full_golden.safetensors] [--device flex|software|wgpu|auto|gpu:N]
 //! ```
 //!
 //! The checkpoint is a pure function of the seed (906 712 520 bytes of weights), so it is never kept with the code.
@@ -10,7 +10,6 @@
 //! is further from the reference than [`compare::TOLERANCE`].
 
 mod compare;
-mod expert;
 mod write;
 
 use std::io::Write as _;
@@ -34,9 +33,6 @@ struct Arguments {
     /// Where the network runs.
     #[arg(long, default_value = "flex")]
     device: DeviceChoice,
-    /// Only the expert on own kernels, in every format of its weights; the checkpoint must be there, and is not written.
-    #[arg(long, requires = "golden")]
-    expert: bool,
     /// Chunks to run; the first one is compared, the fastest is timed.
     #[arg(long, default_value_t = 1)]
     runs: usize,
@@ -45,9 +41,6 @@ struct Arguments {
 fn main() -> Result<()> {
     env_logger::init();
     let arguments = Arguments::parse();
-    if let (true, Some(golden)) = (arguments.expert, &arguments.golden) {
-        return expert::run(&arguments.dir, golden, arguments.device, arguments.runs);
-    }
     let bytes = write::checkpoint(&arguments.dir, arguments.tokenizer.as_deref())?;
     say(&format!(
         "{}: model.safetensors has {bytes} bytes",

@@ -27,14 +27,8 @@ pub struct Machine {
     pub cameras: Vec<CameraLine>,
     pub cameras_error: Option<String>,
     pub ports: Vec<PortLine>,
-    pub priority: PriorityLine,
-}
-
-/// Which place the system gives to whom, when all want the processor.
-#[derive(Debug, Serialize)]
-pub struct PriorityLine {
-    pub arm: Granted,
-    pub policy: Granted,
+    /// Which place the arm's loop gets when all want the processor.
+    pub priority: Granted,
 }
 
 /// One adapter and whether the network fits.
@@ -100,10 +94,7 @@ impl Machine {
             cameras,
             cameras_error,
             ports: ports(),
-            priority: PriorityLine {
-                arm: priority::would_get(Urgency::Arm),
-                policy: priority::would_get(Urgency::Patient),
-            },
+            priority: priority::would_get(Urgency::Arm),
         };
         (machine, opened)
     }
@@ -134,11 +125,7 @@ impl Machine {
         if self.ports.is_empty() {
             writeln!(out, "ports      none")?;
         }
-        let PriorityLine { arm, policy } = &self.priority;
-        writeln!(
-            out,
-            "priority   the arm's loop: {arm}; the policy: {policy}"
-        )?;
+        writeln!(out, "priority   {} for the arm's loop", self.priority)?;
         Ok(())
     }
 
