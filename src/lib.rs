@@ -14,7 +14,7 @@
 //!  3  runtime  sim  remote  train
 //!  2  policy  dataset  scene
 //!  1  arm  camera  gpu
-//!  0  joint  kinematics  observation  action  clock  latest
+//!  0  joint  kinematics  observation  action  clock  latest  priority
 //! ```
 
 pub mod action;
@@ -23,6 +23,7 @@ pub mod joint;
 pub mod kinematics;
 pub mod latest;
 pub mod observation;
+pub mod priority;
 
 pub mod arm;
 pub mod camera;

@@ -1,10 +1,11 @@
 //! One session with the window: the rig behind it, and what the operator chose last time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
+use serde::Serialize;
 
 use crate::app::ending;
 use crate::app::gamepad::Gamepad;
@@ -13,9 +14,65 @@ use crate::app::log;
 use crate::app::window::{self, WindowSetup};
 use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
 use crate::arm::{PortInfo, list_ports};
+use crate::gpu;
 use crate::latest::Latest;
-use crate::runtime::{ArmSource, FaultKind, Halted, KeptArm, Settings, ViewBinding};
-use crate::ui::Preferences;
+use crate::runtime::{
+    ArmSource, FaultKind, Halted, KeptArm, Punctuality, Settings, Snapshot, ViewBinding,
+};
+use crate::ui::{FrameReport, Preferences};
+
+/// How the window is drawn, and whether that is reported.
+#[derive(Clone, Debug, Default)]
+pub struct Drawing {
+    /// Where to.
+    pub report: Option<PathBuf>,
+    /// On the policy's device instead of its own.
+    pub one_device: bool,
+}
+
+/// What a report on punctuality tells.
+#[derive(Serialize)]
+struct Report {
+    one_device: bool,
+    /// What the policy computes on, and one chunk there, milliseconds.
+    device: String,
+    chunk_p50_ms: f64,
+    /// The window's frames.
+    frames: FrameReport,
+    /// The arm's loop.
+    ticks: TickReport,
+}
+
+#[derive(Serialize)]
+struct TickReport {
+    idle: Punctuality,
+    thinking: Punctuality,
+    late_ticks: u64,
+}
+
+impl Report {
+    fn of(drawing: &Drawing, frames: FrameReport, last: &Snapshot) -> Self {
+        Self {
+            one_device: drawing.one_device,
+            device: last
+                .spec
+                .as_ref()
+                .map_or_else(String::new, |spec| spec.device.clone()),
+            chunk_p50_ms: last.latency.total.p50.as_secs_f64() * 1e3,
+            frames,
+            ticks: TickReport {
+                idle: last.idle,
+                thinking: last.thinking,
+                late_ticks: last.late_ticks,
+            },
+        }
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
 
 /// Opens the window over a rig and stays until it is closed.
 ///
@@ -24,7 +81,13 @@ use crate::ui::Preferences;
 ///
 /// # Errors
 /// The rig cannot be started or the window cannot be opened; the message says why.
-pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
+pub fn open(mut options: RigOptions, drawing: &Drawing) -> anyhow::Result<()> {
+    // Opened first, on this thread: the window cannot wait for the policy's.
+    let shared = drawing
+        .one_device
+        .then(|| gpu::open_for(options.device))
+        .transpose()?
+        .and_then(|device| device.setup);
     let path = settings_path(&mut options);
     let settings = path
         .as_ref()
@@ -48,6 +111,7 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
     let stop: Arc<dyn Fn() + Send + Sync> = Arc::new(move || estop.press());
     let gamepad = Gamepad::start(rig.runtime.commands.clone(), Arc::clone(&stop))
         .context("cannot look for gamepads")?;
+    let frames = Latest::new();
     let setup = WindowSetup {
         snapshots: rig.runtime.snapshot.clone(),
         commands: rig.runtime.commands.clone(),
@@ -57,14 +121,21 @@ pub fn open(mut options: RigOptions) -> anyhow::Result<()> {
         save: Box::new(move |chosen| shown.set(chosen.clone())),
         log: log::lines(),
         pad: gamepad.status(),
+        shared,
+        frames: frames.clone(),
     };
     // A window that crashes takes nothing along: the arm is stopped and the settings are kept all the same.
     let closed = catch_unwind(AssertUnwindSafe(|| window::run(setup)));
     drop(keeper);
     drop(gamepad);
+    let last = rig.runtime.snapshot.get().unwrap_or_default();
     let halted = rig.shutdown();
     ending::over();
     closed.unwrap_or_else(|_| Err(anyhow!("the window crashed; see the message above")))?;
+    if let Some(path) = &drawing.report {
+        let frames = frames.get().as_deref().copied().unwrap_or_default();
+        Report::of(drawing, frames, &last).write(path)?;
+    }
     if halted == Halted::Unconfirmed {
         bail!(ending::UNCONFIRMED);
     }

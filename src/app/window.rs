@@ -4,14 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use burn_wgpu::WgpuSetup;
 use crossbeam_channel::{Sender, TrySendError};
 use eframe::egui::{self, Context, Vec2, ViewportBuilder};
+use eframe::egui_wgpu;
 
 use crate::app::fault_log::FaultLog;
 use crate::app::global_keys::GlobalKeys;
+use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::{Command, Snapshot};
-use crate::ui::{self, Draft, InputStatus, LogLines, Preferences, SceneTexture, cockpit_ui, theme};
+use crate::ui::{
+    self, Draft, FrameClock, FrameReport, InputStatus, LogLines, Preferences, SceneTexture,
+    cockpit_ui, theme,
+};
 
 /// Size of the window at a scale of one, points of the display.
 const SIZE: Vec2 = Vec2::new(1280.0, 800.0);
@@ -38,6 +44,10 @@ pub struct WindowSetup {
     pub log: Option<LogLines>,
     /// The gamepad, if one is looked for.
     pub pad: Latest<InputStatus>,
+    /// The device to draw on; without it the window opens its own, so that no picture waits for a chunk.
+    pub shared: Option<WgpuSetup>,
+    /// Where the window leaves how punctual its frames were.
+    pub frames: Latest<FrameReport>,
 }
 
 /// Opens the window and stays until it is closed.
@@ -51,12 +61,15 @@ pub fn run(setup: WindowSetup) -> anyhow::Result<()> {
         .with_icon(Arc::new(ui::icon()))
         .with_inner_size(SIZE * setup.preferences.scale)
         .with_min_inner_size([960.0, 600.0]);
-    let options = eframe::NativeOptions {
+    let mut options = eframe::NativeOptions {
         viewport,
         renderer: eframe::Renderer::Wgpu,
         persist_window: false,
         ..eframe::NativeOptions::default()
     };
+    if let Some(shared) = setup.shared.clone() {
+        options.wgpu_options.wgpu_setup = drawn_on(shared);
+    }
     let create: eframe::AppCreator<'_> =
         Box::new(move |creation| Ok(Box::new(Window::new(creation, setup))));
     eframe::run_native("smolpilot", options, create).map_err(|why| {
@@ -64,6 +77,16 @@ pub fn run(setup: WindowSetup) -> anyhow::Result<()> {
             "The window could not be opened: {why}. It needs a display and a Vulkan, Metal or DirectX 12 driver \
              (on Linux without a GPU, Mesa's lavapipe: package mesa-vulkan-drivers). Without a window, use `smolpilot run`."
         )
+    })
+}
+
+/// The window's device is one that is open already.
+fn drawn_on(shared: WgpuSetup) -> egui_wgpu::WgpuSetup {
+    egui_wgpu::WgpuSetup::Existing(egui_wgpu::WgpuSetupExisting {
+        instance: shared.instance,
+        adapter: shared.adapter,
+        device: shared.device,
+        queue: shared.queue,
     })
 }
 
@@ -80,6 +103,8 @@ pub struct Window {
     commands: Vec<Command>,
     faults: FaultLog,
     keys: GlobalKeys,
+    clock: Clock,
+    frames: FrameClock,
 }
 
 impl Window {
@@ -103,6 +128,8 @@ impl Window {
             scene,
             commands: Vec::new(),
             faults: FaultLog::default(),
+            clock: Clock::real(),
+            frames: FrameClock::default(),
         }
     }
 
@@ -198,11 +225,15 @@ impl eframe::App for Window {
         }
         // Hidden, `ui` is not called: only this goes on, and the runtime on its own threads.
         if let Some(pause) = ctx.input(|input| ui::hidden_pause(input.viewport())) {
+            self.frames.rests();
             ctx.request_repaint_after(pause);
         }
     }
 
-    fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+    fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
+        let began = self.clock.now();
+        let work = frame.info().cpu_usage.map(Duration::from_secs_f32);
+        self.frames.begins(began, &self.snapshot, work);
         self.draw_scene(ui.visuals().dark_mode);
         cockpit_ui(ui, &self.snapshot, &mut self.draft, &mut self.commands);
         let now = ui.input(|input| input.time);
@@ -217,10 +248,12 @@ impl eframe::App for Window {
             ui::pause(&self.snapshot, most, is_emulated)
         };
         ui.ctx().request_repaint_after(pause);
+        self.frames.asks(self.clock.now(), pause);
     }
 
     fn on_exit(&mut self) {
         (self.setup.stop)();
+        self.setup.frames.set(self.frames.report());
         if self.setup.commands.try_send(Command::Shutdown).is_err() {
             log::warn!("the control thread could not be told that the window closed");
         }

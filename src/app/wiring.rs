@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::gpu::Wish;
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
+use crate::priority::{self, Urgency};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
     ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
@@ -81,6 +82,7 @@ impl Rig {
     /// The calibration cannot be read, a camera cannot be opened at all in this build, or the system gives no thread.
     pub fn start(options: RigOptions) -> anyhow::Result<Self> {
         let clock = Clock::real();
+        yield_to_the_arm();
         let mut setup = Setup::new(clock.clone(), policy_loader(options.device));
         let world = match &options.arm {
             ArmChoice::Simulated => {
@@ -132,6 +134,18 @@ impl Rig {
         drop(self.cameras);
         drop(self.world);
         halted
+    }
+}
+
+/// Inference on the CPU spreads over every core: its workers go last, so that the arm, the cameras and the window do not wait.
+fn yield_to_the_arm() {
+    let workers = rayon::ThreadPoolBuilder::new()
+        .thread_name(|number| format!("worker-{number}"))
+        .start_handler(|_| {
+            priority::claim(Urgency::Patient);
+        });
+    if let Err(error) = workers.build_global() {
+        log::debug!("the workers are there already: {error}");
     }
 }
 
@@ -246,6 +260,10 @@ fn refusal(error: impl std::error::Error) -> Refusal {
 /// A device that computes something else than the CPU on a tiny network is refused before it may drive.
 pub fn policy_loader(wish: Wish) -> PolicyLoader {
     Arc::new(move |request, progress| {
+        progress(LoadProgress {
+            stage: LoadStage::Opening,
+            fraction: None,
+        });
         let verdicts = Verdicts::of_user();
         let device = self_test::open(wish, &verdicts).map_err(refusal)?;
         log::info!("device: {} ({})", device.summary(), device.why);

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::arm::Role;
 use crate::camera;
+use crate::cli::bench::Made;
 use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::gpu::{DeviceChoice, Kernels, Precision, Wish};
@@ -24,7 +25,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub verb: Option<Verb>,
     #[command(flatten)]
-    pub window: RigArgs,
+    pub window: WindowArgs,
 }
 
 /// What to do instead of opening the window.
@@ -134,6 +135,20 @@ pub struct ArmArgs {
     /// The id that the leader was calibrated under with LeRobot (its `--teleop.id`); by default the only one there is
     #[arg(long, value_name = "ID", requires = "leader")]
     pub leader_id: Option<String>,
+}
+
+/// The window.
+#[derive(Args, Clone, Debug)]
+pub struct WindowArgs {
+    #[command(flatten)]
+    pub rig: RigArgs,
+    /// Write how punctual the window's frames and the control ticks were, with the policy idle and thinking, into FILE (JSON)
+    /// when the window is closed
+    #[arg(long, value_name = "FILE")]
+    pub frame_report: Option<PathBuf>,
+    /// Draw on the device that the policy computes on, to compare; otherwise the window has its own
+    #[arg(long, hide = true)]
+    pub one_device: bool,
 }
 
 /// The arm, its cameras and what it is to do: shared by the window and `run`.
@@ -270,12 +285,18 @@ pub struct BenchArgs {
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// A network with weights from a seed in place of a checkpoint: `tiny`, `small`, `quarter` or `full` (the 450M model)
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["policy", "stats"])]
+    pub made: Option<Made>,
     /// Measured runs, after one that compiles and is not counted
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub runs: u64,
-    /// Also run as LeRobot 0.6.1 does: grow and crop the cache, project the prefix anew at each step
+    /// Also run as LeRobot 0.6.1 does, in turns: grow and crop the cache, project the prefix anew at each step
     #[arg(long)]
     pub naive: bool,
+    /// The whole account: launches by kind, host time between them, copies, memory, time stamps, floors
+    #[arg(long)]
+    pub trace: bool,
     /// Views that are computed [default: all that the checkpoint declares]
     #[arg(long, value_name = "N")]
     pub views: Option<usize>,
@@ -285,6 +306,20 @@ pub struct BenchArgs {
     /// Euler steps [default: the checkpoint's]
     #[arg(long, value_name = "N", value_parser = parse::euler_steps)]
     pub num_steps: Option<usize>,
+    /// Only foretell the least time on a GPU by its data sheet, for example `RTX 4090`, or on `all` that are known; no device is
+    /// needed
+    #[arg(long, value_name = "GPU", conflicts_with_all = ["naive", "trace", "soak", "gpu_report", "gpu_table"])]
+    pub floor: Option<String>,
+    /// Only run N chunks and tell whether memory stays flat; exit status 1 if it grows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(3..=1_000_000), conflicts_with_all = ["naive", "trace", "gpu_report", "gpu_table"])]
+    pub soak: Option<u64>,
+    /// Write everything that can be said about this machine's GPU to FILE, in less than five minutes, without a checkpoint;
+    /// for the table in the README
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["policy", "stats", "naive", "trace", "gpu_table"])]
+    pub gpu_report: Option<PathBuf>,
+    /// Only turn such files into rows of that table
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub gpu_table: Vec<PathBuf>,
     #[command(flatten)]
     pub json: JsonArgs,
 }

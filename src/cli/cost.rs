@@ -1,20 +1,49 @@
-//! What one chunk costs by formula, so that a measured time can be judged and an unmeasured one foretold.
+//! What a chunk costs by formula, so that a measured time can be judged and an unmeasured one foretold.
 //!
-//! Two numbers a stage, both functions of the architecture and of the length of the prefix alone:
+//! Two numbers a stage, functions of the architecture, of the length of the prefix, of how weights are stored and of what is
+//! left out:
 //!
 //! - `flops`: 2·MAC of every matrix product and convolution; softmax, norms and activations are not counted.
-//! - `bytes_read`: every matrix product reads its weight (or its second operand) once and its input once, at
-//!   four bytes a value; a weight shared by several cameras is read once. Elementwise work is not counted, so
+//! - `bytes_read`: every matrix product reads its weight (or its second operand) once and its input once, the weight as it is
+//!   stored and the input in f32; a weight shared by several cameras is read once. Elementwise work is not counted, so
 //!   this is the least a device must fetch, not what it does fetch.
 
-use std::ops::{Add, AddAssign, Mul};
+use std::fmt;
+use std::ops::{Add, Mul};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::gpu::compute::Format;
 use crate::policy::Architecture;
 
-/// Bytes of one value in memory: all arithmetic is f32.
+/// Bytes of an activation, of a key or of a value: all of them are f32, however weights are stored.
 const VALUE_BYTES: u64 = 4;
+
+/// Language tokens that a usual task has, for estimates.
+pub const USUAL_WORDS: usize = 13;
+
+/// Who computes a chunk, and so what is left out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// The prepared network of own kernels: as Burn's, and `action_in_proj` is folded into the layer behind it.
+    Own,
+    /// Burn's network: of the last VLM layer only K and V, the cross layers' K and V once a chunk, the time's half of
+    /// `action_time_mlp_in` as one row a step.
+    Burn,
+    /// As LeRobot 0.6.1: the whole last layer, and the cross layers' K and V and the time of every action anew at each step.
+    Naive,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "own kernels",
+            Self::Burn => "Burn",
+            Self::Naive => "naive",
+        })
+    }
+}
 
 /// Work of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,6 +52,16 @@ pub struct Cost {
     pub flops: u64,
     /// Bytes that must be fetched at least.
     pub bytes_read: u64,
+}
+
+/// Work before it is known how weights are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Terms {
+    flops: u64,
+    /// Weights that are read; those that are read twice count twice.
+    weights: u64,
+    /// Other values that are read.
+    values: u64,
 }
 
 /// Work of one chunk by stage.
@@ -44,23 +83,34 @@ pub struct Load {
     pub language_tokens: usize,
     /// Euler steps.
     pub steps: usize,
-    /// As LeRobot 0.6.1 does it: the whole last layer, and the cross layers' K and V anew at every step.
-    pub naive: bool,
+    /// Who computes it.
+    pub way: Way,
+    /// How weight matrices are stored.
+    pub weights: Format,
 }
 
 /// Work of one chunk on a network.
 pub fn chunk_cost(network: &Architecture, load: Load) -> ChunkCost {
     let prefix_tokens = prefix_tokens(network, load) as u64;
-    let once = if load.naive {
-        Cost::default()
+    let naive = load.way == Way::Naive;
+    let once = if naive {
+        Terms::default()
     } else {
         cross_keys_values(network, prefix_tokens)
     };
-    let step = denoise_step(network, prefix_tokens, load.naive);
+    let steps = load.steps as u64;
+    let width = network.expert_hidden_size as u64;
+    let times = if naive {
+        Terms::default()
+    } else {
+        product(steps, width, width)
+    };
+    let step = denoise_step(network, prefix_tokens, load.way);
+    let stored = |terms: Terms| terms.stored(load.weights);
     ChunkCost {
-        vision: vision(network, load.images as u64, load.image_edge),
-        prefix: prefix(network, prefix_tokens, load.naive) + once,
-        denoise: step * load.steps as u64,
+        vision: stored(vision(network, load.images as u64, load.image_edge)),
+        prefix: stored(prefix(network, prefix_tokens, naive) + once),
+        denoise: stored(step * steps + times),
     }
 }
 
@@ -83,10 +133,10 @@ pub fn prefix_tokens(network: &Architecture, load: Load) -> usize {
 }
 
 /// The SigLIP tower and the connector over `images` pictures of `edge` pixels.
-fn vision(network: &Architecture, images: u64, edge: usize) -> Cost {
+fn vision(network: &Architecture, images: u64, edge: usize) -> Terms {
     let tower = &network.vision;
     if images == 0 {
-        return Cost::default();
+        return Terms::default();
     }
     let side = (edge / tower.patch_size) as u64;
     let patches = side * side;
@@ -109,7 +159,7 @@ fn vision(network: &Architecture, images: u64, edge: usize) -> Cost {
 
 /// The VLM's layers over the prefix. Of the last layer that the expert looks at only K and V matter; `naive` computes
 /// all of all.
-fn prefix(network: &Architecture, tokens: u64, naive: bool) -> Cost {
+fn prefix(network: &Architecture, tokens: u64, naive: bool) -> Terms {
     let width = network.hidden_size as u64;
     let [queries, keys] = attention_widths(network);
     let keys_values = product(tokens, width, keys) * 2;
@@ -127,13 +177,13 @@ fn prefix(network: &Architecture, tokens: u64, naive: bool) -> Cost {
 }
 
 /// The cross layers' projections of the cached keys and values, all layers.
-fn cross_keys_values(network: &Architecture, prefix_tokens: u64) -> Cost {
+fn cross_keys_values(network: &Architecture, prefix_tokens: u64) -> Terms {
     let keys = attention_widths(network)[1];
     product(prefix_tokens, keys, keys) * 2 * cross_layers(network)
 }
 
 /// One Euler step of the expert.
-fn denoise_step(network: &Architecture, prefix_tokens: u64, naive: bool) -> Cost {
+fn denoise_step(network: &Architecture, prefix_tokens: u64, way: Way) -> Terms {
     let rows = network.chunk_size as u64;
     let width = network.expert_hidden_size as u64;
     let action = network.max_action_dim as u64;
@@ -146,13 +196,15 @@ fn denoise_step(network: &Architecture, prefix_tokens: u64, naive: bool) -> Cost
     let self_layer =
         product(rows, width, keys) * 2 + attention(rows, prefix_tokens + rows, queries, keys);
     let cross_layer = attention(rows, prefix_tokens, queries, keys);
-    let again = if naive {
-        cross_keys_values(network, prefix_tokens)
-    } else {
-        Cost::default()
+    let again = match way {
+        Way::Naive => cross_keys_values(network, prefix_tokens) + product(rows, width, width),
+        Way::Burn | Way::Own => Terms::default(),
     };
-    product(rows, action, width)
-        + product(rows, 2 * width, width)
+    let entrance = match way {
+        Way::Naive | Way::Burn => product(rows, action, width) + product(rows, width, width),
+        Way::Own => product(rows, action, width),
+    };
+    entrance
         + product(rows, width, width)
         + product(rows, width, action)
         + every_layer * (own + cross)
@@ -188,23 +240,34 @@ fn attention_widths(network: &Architecture) -> [u64; 2] {
 }
 
 /// `[rows, inner] x [inner, columns]`, the second a weight.
-fn product(rows: u64, inner: u64, columns: u64) -> Cost {
-    Cost {
+fn product(rows: u64, inner: u64, columns: u64) -> Terms {
+    Terms {
         flops: 2 * rows * inner * columns,
-        bytes_read: VALUE_BYTES * (rows * inner + inner * columns),
+        weights: inner * columns,
+        values: rows * inner,
     }
 }
 
 /// Gate, up and down.
-fn gated_mlp(rows: u64, width: u64, inner: u64) -> Cost {
+fn gated_mlp(rows: u64, width: u64, inner: u64) -> Terms {
     product(rows, width, inner) * 2 + product(rows, inner, width)
 }
 
 /// Scores and their sum over the values, fused: Q, K and V are fetched once and the scores stay on the chip.
-fn attention(rows: u64, columns: u64, query_width: u64, key_width: u64) -> Cost {
-    Cost {
+fn attention(rows: u64, columns: u64, query_width: u64, key_width: u64) -> Terms {
+    Terms {
         flops: 4 * rows * columns * query_width,
-        bytes_read: VALUE_BYTES * (rows * query_width + 2 * columns * key_width),
+        weights: 0,
+        values: rows * query_width + 2 * columns * key_width,
+    }
+}
+
+impl Terms {
+    fn stored(self, weights: Format) -> Cost {
+        Cost {
+            flops: self.flops,
+            bytes_read: self.weights * weights.bits() as u64 / 8 + self.values * VALUE_BYTES,
+        }
     }
 }
 
@@ -219,19 +282,26 @@ impl Add for Cost {
     }
 }
 
-impl AddAssign for Cost {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+impl Add for Terms {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            flops: self.flops + other.flops,
+            weights: self.weights + other.weights,
+            values: self.values + other.values,
+        }
     }
 }
 
-impl Mul<u64> for Cost {
+impl Mul<u64> for Terms {
     type Output = Self;
 
     fn mul(self, times: u64) -> Self {
         Self {
             flops: self.flops * times,
-            bytes_read: self.bytes_read * times,
+            weights: self.weights * times,
+            values: self.values * times,
         }
     }
 }
@@ -247,7 +317,8 @@ pub(in crate::cli) mod tests {
             image_edge: 512,
             language_tokens: 48,
             steps: 10,
-            naive: false,
+            way: Way::Burn,
+            weights: Format::F32,
         }
     }
 
@@ -267,8 +338,12 @@ pub(in crate::cli) mod tests {
         assert_eq!(prefix_tokens(&network, three_cameras()), 241);
         assert_eq!(giga(prefix(&network, 241, true).flops, 1), 79.4);
         assert_eq!(giga(prefix(&network, 241, false).flops, 1), 74.7);
-        assert_eq!(giga(denoise_step(&network, 241, true).flops, 3), 11.425);
-        assert_eq!(giga(denoise_step(&network, 241, false).flops, 3), 10.636);
+        let step = |way| denoise_step(&network, 241, way).flops;
+        assert_eq!(giga(step(Way::Naive), 3), 11.425);
+        // The reference's own minimum still computes the time of every action.
+        let times = product(50, 720, 720).flops;
+        assert_eq!(giga(step(Way::Burn) + times, 3), 10.636);
+        assert_eq!(step(Way::Burn) - step(Way::Own), times);
         assert_eq!(giga(cross_keys_values(&network, 241).flops, 3), 0.790);
     }
 
@@ -276,47 +351,53 @@ pub(in crate::cli) mod tests {
     fn a_whole_chunk_adds_up() {
         let network = smolvla_base();
         let load = three_cameras();
-        let total = |load| giga(chunk_cost(&network, load).total().flops, 1);
-        assert_eq!(total(load), 827.8);
-        assert_eq!(
-            total(Load {
-                naive: true,
-                ..load
-            }),
-            839.6
-        );
-        assert_eq!(
-            total(Load {
-                language_tokens: 13,
-                ..load
-            }),
-            815.4
-        );
+        let total = |load| chunk_cost(&network, load).total().flops;
+        // Which the reference's minimum computes for every action and step, and Burn's network once a step.
+        let times = product(10 * 50, 720, 720).flops - product(10, 720, 720).flops;
+        let least = |load| giga(total(load) + times, 1);
+        assert_eq!(least(load), 827.8);
+        let naive = Load {
+            way: Way::Naive,
+            ..load
+        };
+        assert_eq!(giga(total(naive), 1), 839.6);
+        let few_words = Load {
+            language_tokens: 13,
+            ..load
+        };
+        assert_eq!(least(few_words), 815.4);
         let one_camera = Load { images: 1, ..load };
-        assert_eq!(total(one_camera), 352.3);
+        assert_eq!(least(one_camera), 352.3);
     }
 
     #[test]
     fn weights_are_read_once_a_stage_and_once_a_step() {
         let network = smolvla_base();
-        let one = vision(&network, 1, 512).bytes_read;
-        let three = vision(&network, 3, 512).bytes_read;
-        assert!(three < 3 * one, "the tower's weights are shared by cameras");
+        let one = vision(&network, 1, 512);
+        let three = vision(&network, 3, 512);
+        assert_eq!(
+            one.weights, three.weights,
+            "cameras share the tower's weights"
+        );
         let load = Load {
             images: 1,
             image_edge: 512,
             language_tokens: 13,
             steps: 1,
-            naive: true,
+            way: Way::Naive,
+            weights: Format::F32,
         };
-        let bytes = |steps| {
-            chunk_cost(&network, Load { steps, ..load })
-                .denoise
-                .bytes_read
+        let bytes = |load| chunk_cost(&network, load).denoise.bytes_read;
+        let ten = Load { steps: 10, ..load };
+        assert_eq!(bytes(ten), 10 * bytes(load));
+        // The expert's weights alone are 399.4 MB in f32, and half of that in f16.
+        assert!(bytes(load) > 399_000_000, "{}", bytes(load));
+        let half = Load {
+            weights: Format::F16,
+            ..load
         };
-        assert_eq!(bytes(10), 10 * bytes(1));
-        // The expert's weights alone are 399.4 MB in f32.
-        assert!(bytes(1) > 399_000_000, "{}", bytes(1));
+        let saved = bytes(load) - bytes(half);
+        assert!((199_000_000..201_000_000).contains(&saved), "{saved}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::io::Write;
 
 use clap::Parser as _;
 
-pub use args::{Cli, RigArgs, Verb};
+pub use args::{Cli, RigArgs, Verb, WindowArgs};
 pub use output::Outcome;
 
 use emulate::SimVerb;
@@ -72,14 +72,18 @@ fn refuse(error: &clap::Error, out: &mut dyn Write, err: &mut dyn Write) -> Outc
 
 /// Opens the window.
 #[cfg(feature = "gui")]
-fn window(args: &RigArgs, _err: &mut dyn Write) -> anyhow::Result<Outcome> {
-    crate::app::session::open(args.options()?)?;
+fn window(args: &WindowArgs, _err: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let drawing = crate::app::session::Drawing {
+        report: args.frame_report.clone(),
+        one_device: args.one_device,
+    };
+    crate::app::session::open(args.rig.options()?, &drawing)?;
     Ok(Outcome::Done)
 }
 
 /// A build without a window says what it can do instead.
 #[cfg(not(feature = "gui"))]
-fn window(_args: &RigArgs, err: &mut dyn Write) -> anyhow::Result<Outcome> {
+fn window(_args: &WindowArgs, err: &mut dyn Write) -> anyhow::Result<Outcome> {
     use clap::CommandFactory as _;
     write!(err, "{}", Cli::command().render_help())?;
     writeln!(err, "\nThis build has no window; name a command.")?;

@@ -171,6 +171,7 @@ mod tests {
         Cli::try_parse_from(words.split_whitespace())
             .unwrap()
             .window
+            .rig
     }
 
     fn run(words: &str) -> Box<RunArgs> {

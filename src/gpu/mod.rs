@@ -14,6 +14,9 @@ pub mod shaders;
 pub use adapter::{Adapter, AdapterKind, adapters};
 pub use arithmetic::{Arithmetic, Kernels, Precision, Wish};
 pub use choice::DeviceChoice;
-pub use count::{DeviceMemory, Launches, count_launches, memory};
+pub use count::{
+    Copies, DeviceMemory, DriverMemory, LaunchTimes, Launches, copies, count_launches,
+    driver_memory, memory, note_read_back, note_upload, time_launches,
+};
 pub use error::Error;
-pub use open::{OpenedDevice, open, open_for};
+pub use open::{OpenedDevice, open, open_for, words as panic_words};

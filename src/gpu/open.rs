@@ -8,6 +8,7 @@ use burn::tensor::{Device, Tensor};
 use burn_wgpu::WgpuSetup;
 
 use super::adapter::{Adapter, AdapterKind, adapters};
+use super::compute::Compute;
 use super::{Arithmetic, DeviceChoice, Error, Wish};
 
 /// A device that works, and how it came to be chosen.
@@ -27,6 +28,8 @@ pub struct OpenedDevice {
     pub software: bool,
     /// wgpu's own handles of the same device; `None` for the CPU.
     pub setup: Option<WgpuSetup>,
+    /// Own kernels on the same device, which stay compiled however often it is opened; `None` for the CPU.
+    pub compute: Option<Compute>,
     /// What computes on it, and how weights are held.
     pub arithmetic: Arithmetic,
 }
@@ -137,6 +140,7 @@ fn cpu(why: String) -> OpenedDevice {
         why,
         software: false,
         setup: None,
+        compute: None,
         arithmetic: Arithmetic::default(),
     }
 }
@@ -148,7 +152,7 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
             why,
         });
     }
-    let (device, setup) = shared(adapter)?;
+    let (device, setup, compute) = shared(adapter)?;
     Ok(OpenedDevice {
         device,
         name: adapter.name.clone(),
@@ -157,17 +161,18 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
         why,
         software: adapter.kind == AdapterKind::Software,
         setup: Some(setup),
+        compute: Some(compute),
         arithmetic: Arithmetic::default(),
     })
 }
 
 /// An adapter can be brought up only once in a process; whoever comes later gets the same device.
-fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup), Error> {
-    static OPENED: Mutex<Vec<(usize, Device, WgpuSetup)>> = Mutex::new(Vec::new());
+fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup, Compute), Error> {
+    static OPENED: Mutex<Vec<(usize, Device, WgpuSetup, Compute)>> = Mutex::new(Vec::new());
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = opened.iter().find(|(number, ..)| *number == adapter.number);
-    if let Some((_, device, setup)) = known {
-        return Ok((device.clone(), setup.clone()));
+    if let Some((_, device, setup, compute)) = known {
+        return Ok((device.clone(), setup.clone(), compute.clone()));
     }
     let failed = |reason: String| Error::Driver {
         adapter: adapter.to_string(),
@@ -177,8 +182,14 @@ fn shared(adapter: &Adapter) -> Result<(Device, WgpuSetup), Error> {
     let (device, setup) = catch_unwind(AssertUnwindSafe(|| bring_up(adapter)))
         .unwrap_or_else(|panic| Err(words(&*panic)))
         .map_err(failed)?;
-    opened.push((adapter.number, device.clone(), setup.clone()));
-    Ok((device, setup))
+    let compute = Compute::new(&setup);
+    opened.push((
+        adapter.number,
+        device.clone(),
+        setup.clone(),
+        compute.clone(),
+    ));
+    Ok((device, setup, compute))
 }
 
 fn bring_up(adapter: &Adapter) -> Result<(Device, WgpuSetup), String> {
@@ -205,7 +216,7 @@ fn bring_up(adapter: &Adapter) -> Result<(Device, WgpuSetup), String> {
 }
 
 /// What a panic said.
-pub(super) fn words(panic: &(dyn Any + Send)) -> String {
+pub fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the driver panicked without a word".into())

@@ -59,6 +59,10 @@ pub fn inspect(
 ) -> Result<Inspected, Refusal> {
     let hub = Hub::from_env();
     let (name, fetched) = locate(&request.source, &hub, progress)?;
+    progress(LoadProgress {
+        stage: LoadStage::Checking,
+        fraction: None,
+    });
     let mut inspected = open(&fetched.directory, &hub, request.stats.as_deref())?;
     inspected.spec.name = name;
     let warnings = &mut inspected.spec.warnings;

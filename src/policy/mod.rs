@@ -11,6 +11,7 @@ mod loader;
 mod network;
 mod noise;
 pub mod processor;
+mod progress;
 pub mod rtc;
 pub mod seeded;
 pub mod self_test;
@@ -22,7 +23,6 @@ pub mod tensor_table;
 pub mod tokenizer;
 mod vlm_files;
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use architecture::{Architecture, ImageInput, NetworkInput, VisionArchitecture};
 pub use loader::{DEMO, Inspected, fill, inspect, load};
 pub use network::Network;
+pub use progress::{LoadProgress, LoadStage, StageClock};
 pub use smolvla_policy::SmolVlaPolicy;
 pub use tensor_source::{HostTensor, TensorSource};
 
@@ -176,39 +177,6 @@ pub struct Prediction {
     pub times: StageTimes,
     /// What was odd about this call: a truncated task, a missing camera.
     pub warnings: Vec<String>,
-}
-
-/// How far a policy has come while it loads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoadProgress {
-    /// What is being done.
-    pub stage: LoadStage,
-    /// 0 to 1 where it can be known.
-    pub fraction: Option<f32>,
-}
-
-/// The stages of loading, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadStage {
-    /// Fetching files from the hub.
-    Downloading,
-    /// Reading and uploading tensors.
-    Loading,
-    /// Comparing the device with the CPU on a tiny network.
-    SelfTest,
-    /// The first chunk, which compiles kernels; its time is excluded from the measured delay.
-    WarmUp,
-}
-
-impl fmt::Display for LoadStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Downloading => "downloading",
-            Self::Loading => "loading weights",
-            Self::SelfTest => "checking the device",
-            Self::WarmUp => "first chunk (compiling)",
-        })
-    }
 }
 
 /// Why a policy was not loaded, in words for the operator, and the choices if there is one to make.

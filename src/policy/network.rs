@@ -3,7 +3,6 @@
 use super::smolvla::prepared::PreparedSmolVla;
 use super::smolvla::{NetworkError, Sample, SmolVla, Trace};
 use super::{Architecture, NetworkInput, RtcGuidance, TensorSource};
-use crate::gpu::compute::Compute;
 use crate::gpu::{Kernels, OpenedDevice};
 
 /// A loaded network. Load, run and drop it on one thread.
@@ -28,10 +27,9 @@ impl Network {
     ) -> Result<Self, NetworkError> {
         let (burn, arithmetic) = (&device.device, device.arithmetic);
         let own = arithmetic.kernels == Kernels::Own;
-        if let Some(setup) = device.setup.as_ref().filter(|_| own) {
-            let (compute, format) = (Compute::new(setup), arithmetic.format);
-            let own =
-                PreparedSmolVla::load(architecture, source, burn, &compute, format, progress)?;
+        if let Some(compute) = device.compute.as_ref().filter(|_| own) {
+            let format = arithmetic.format;
+            let own = PreparedSmolVla::load(architecture, source, burn, compute, format, progress)?;
             return Ok(Self::Own(Box::new(own)));
         }
         let burn = SmolVla::load(architecture, source, burn, progress)?;

@@ -10,6 +10,7 @@ use crossbeam_channel::Receiver;
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
+use crate::priority::{self, Urgency};
 use crate::runtime::bay::Bay;
 use crate::runtime::core::{Control, Inputs};
 use crate::runtime::link::Link;
@@ -86,7 +87,7 @@ impl ControlThread {
     pub fn period(&mut self) -> Option<Duration> {
         let began = self.clock.now();
         self.beat(began + self.control.period());
-        self.pacer.begins(began);
+        self.pacer.begins(began, self.control.thinks());
         let goes_on = self.tick(began);
         let period = self.control.period();
         let deadline = self.pacer.next(began, self.clock.now(), period);
@@ -193,6 +194,13 @@ pub fn spawn(control: ControlThread) -> std::io::Result<thread::JoinHandle<()>> 
     thread::Builder::new()
         .name("control".to_owned())
         .spawn(move || {
+            // A virtual clock has no time to be late for, and never sleeps.
+            if matches!(control.clock, Clock::Real(_)) {
+                log::info!(
+                    "priority of the arm's loop: {}",
+                    priority::claim(Urgency::Arm)
+                );
+            }
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| control.run())) {
                 watchdog::bury(&watchdog, &snapshot, &panic_text(panic.as_ref()));
             }

@@ -11,6 +11,7 @@ use crate::arm::{Arm, Error, ErrorKind, TorqueStep};
 use crate::clock::Clock;
 use crate::joint::JointVec;
 use crate::latest::Latest;
+use crate::priority::{self, Urgency};
 use crate::runtime::link::{Connector, FIRST_PAUSE, LONGEST_PAUSE};
 
 /// A pose older than this is not followed: six periods of teleoperation.
@@ -239,6 +240,7 @@ impl LeaderSeat {
         thread::Builder::new()
             .name("leader".to_owned())
             .spawn(move || {
+                priority::claim(Urgency::Arm);
                 let mut next = leader.poll();
                 let rest = |next: Duration| next.saturating_sub(clock.now());
                 while stopped.recv_timeout(rest(next)) == Err(RecvTimeoutError::Timeout) {

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 
 use crate::arm::{self, AlarmKind, Arm, ErrorKind, TorqueStep};
 use crate::joint::Joint;
+use crate::priority::{self, Urgency};
 use crate::runtime::core::{ArmFailure, ArmInput, ArmOrder, ArmState, Settled};
 use crate::runtime::fault_book::Words;
 use crate::runtime::watchdog::Watchdog;
@@ -84,6 +85,8 @@ impl Link {
             thread::Builder::new()
                 .name("arm-connect".to_owned())
                 .spawn(move || {
+                    // An arm that is chosen later is connected on behalf of the arm's loop, and would begin with its priority.
+                    priority::claim(Urgency::Usual);
                     while asked.recv().is_ok() {
                         if answer.send(connector()).is_err() {
                             break;

@@ -27,6 +27,7 @@ mod request;
 mod running;
 mod settings;
 mod snapshot;
+mod spread;
 mod stepped;
 mod supervisor;
 mod watchdog;
@@ -46,6 +47,7 @@ pub use health::{Health, JointHealth, Latched};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
+pub use pace::Punctuality;
 pub use policy_thread::PolicyLoader;
 pub use running::{Runtime, Setup};
 pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
@@ -53,6 +55,7 @@ pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,
     PolicyStatus, QueueView, Sample, Snapshot, Stopped, ViewBinding,
 };
+pub use spread::Spread;
 pub use stepped::Stepped;
 pub use supervisor::Patience;
 pub use watchdog::STALL;

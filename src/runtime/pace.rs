@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::runtime::core::Pace;
+use crate::runtime::spread::Spread;
 
 /// Width of a bin of work and bus times, which fill a good part of a period.
 const COARSE: Duration = Duration::from_micros(100);
 /// Width of a bin of wake-up delays, which a healthy machine keeps below a tenth of a millisecond.
 const FINE: Duration = Duration::from_micros(10);
-/// Bins of a histogram; the last one holds all that is longer.
-const BINS: usize = 2000;
 
 /// When the next tick is due, and how well that has worked so far.
 #[derive(Debug)]
@@ -20,6 +21,46 @@ pub struct Pacer {
     work: Spread,
     jitter: Spread,
     bus: Spread,
+    /// The same while the policy waits to be asked, and while it thinks.
+    idle: Ticks,
+    thinking: Ticks,
+    /// Which of them the present tick belongs to.
+    thinks: Option<bool>,
+}
+
+/// How punctual the loop is, where 99 of 100 ticks are better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Punctuality {
+    pub ticks: u64,
+    /// How long a tick works.
+    pub work_p99: Duration,
+    /// How long after its deadline a tick begins, and the worst of all.
+    pub jitter_p99: Duration,
+    pub jitter_max: Duration,
+}
+
+#[derive(Debug)]
+struct Ticks {
+    work: Spread,
+    jitter: Spread,
+}
+
+impl Ticks {
+    fn new() -> Self {
+        Self {
+            work: Spread::new(COARSE),
+            jitter: Spread::new(FINE),
+        }
+    }
+
+    fn punctuality(&self) -> Punctuality {
+        Punctuality {
+            ticks: self.jitter.count(),
+            work_p99: self.work.p99(),
+            jitter_p99: self.jitter.p99(),
+            jitter_max: self.jitter.longest(),
+        }
+    }
 }
 
 impl Pacer {
@@ -31,12 +72,30 @@ impl Pacer {
             work: Spread::new(COARSE),
             jitter: Spread::new(FINE),
             bus: Spread::new(COARSE),
+            idle: Ticks::new(),
+            thinking: Ticks::new(),
+            thinks: None,
         }
     }
 
-    /// A tick begins at `now`. One that a stop has woken before its time is not late.
-    pub fn begins(&mut self, now: Duration) {
-        self.jitter.push(now.saturating_sub(self.deadline));
+    /// A tick begins at `now`. One that a stop has woken before its time is not late. `thinks` says whether the policy is
+    /// answering; `None` while there is none that could.
+    pub fn begins(&mut self, now: Duration, thinks: Option<bool>) {
+        let late = now.saturating_sub(self.deadline);
+        self.jitter.push(late);
+        self.thinks = thinks;
+        if let Some(ticks) = self.ticks() {
+            ticks.jitter.push(late);
+        }
+    }
+
+    fn ticks(&mut self) -> Option<&mut Ticks> {
+        let ticks = self.thinks?;
+        Some(if ticks {
+            &mut self.thinking
+        } else {
+            &mut self.idle
+        })
     }
 
     /// So much of the present tick went into the bus.
@@ -48,7 +107,11 @@ impl Pacer {
     ///
     /// Periods that have passed altogether are skipped, because replaying them would send the arm stale goals in a burst.
     pub fn next(&mut self, began: Duration, now: Duration, period: Duration) -> Duration {
-        self.work.push(now.saturating_sub(began));
+        let work = now.saturating_sub(began);
+        self.work.push(work);
+        if let Some(ticks) = self.ticks() {
+            ticks.work.push(work);
+        }
         self.deadline += period;
         let missed = now.saturating_sub(self.deadline).as_nanos() / period.as_nanos().max(1);
         self.late_ticks += missed as u64;
@@ -63,54 +126,8 @@ impl Pacer {
             tick_p99: self.work.p99(),
             jitter_p99: self.jitter.p99(),
             bus_p99: self.bus.p99(),
-        }
-    }
-}
-
-/// Where 99 of 100 times lie below, kept up to date at every one of them: the loop asks in every tick.
-#[derive(Debug)]
-struct Spread {
-    bin: Duration,
-    counts: Vec<u64>,
-    total: u64,
-    /// The bin of the percentile, and the times up to its end.
-    at: usize,
-    up_to: u64,
-}
-
-impl Spread {
-    fn new(bin: Duration) -> Self {
-        Self {
-            bin,
-            counts: vec![0; BINS],
-            total: 0,
-            at: 0,
-            up_to: 0,
-        }
-    }
-
-    fn push(&mut self, time: Duration) {
-        let bin = (time.as_nanos() / self.bin.as_nanos()) as usize;
-        let bin = bin.min(BINS - 1);
-        self.counts[bin] += 1;
-        self.total += 1;
-        self.up_to += u64::from(bin <= self.at);
-        let rank = (self.total * 99).div_ceil(100);
-        while self.up_to < rank {
-            self.at += 1;
-            self.up_to += self.counts[self.at];
-        }
-        while self.up_to - self.counts[self.at] >= rank {
-            self.up_to -= self.counts[self.at];
-            self.at -= 1;
-        }
-    }
-
-    /// The upper edge of the bin, zero before the first time.
-    fn p99(&self) -> Duration {
-        match self.total {
-            0 => Duration::ZERO,
-            _ => self.bin * (self.at as u32 + 1),
+            idle: self.idle.punctuality(),
+            thinking: self.thinking.punctuality(),
         }
     }
 }
@@ -144,31 +161,35 @@ mod tests {
     }
 
     #[test]
-    fn the_percentile_follows_as_times_grow_and_shrink() {
-        let mut spread = Spread::new(COARSE);
-        let mut times = vec![];
-        for n in 0..3000_u64 {
-            let time = Duration::from_micros((n * 7919) % 30_011 * (1 + n / 1500));
-            spread.push(time);
-            times.push(time);
-            let mut sorted = times.clone();
-            sorted.sort();
-            let true_one = sorted[(sorted.len() * 99).div_ceil(100) - 1];
-            let above = spread.p99().saturating_sub(true_one);
-            assert!(above <= COARSE && spread.p99() > true_one, "{n}");
-        }
+    fn a_tick_is_late_by_what_it_begins_after_its_deadline() {
+        let mut pacer = Pacer::new(Duration::ZERO);
+        pacer.begins(Duration::from_micros(5), None);
+        pacer.next(Duration::ZERO, MS, 10 * MS);
+        assert_eq!(pacer.pace().jitter_p99, FINE);
+        pacer.begins(3 * MS, None);
+        assert_eq!(pacer.pace().jitter_p99, FINE, "woken by a stop");
+        pacer.next(3 * MS, 4 * MS, 10 * MS);
+        pacer.begins(21 * MS, None);
+        assert_eq!(pacer.pace().jitter_p99, MS + FINE);
     }
 
     #[test]
-    fn a_tick_is_late_by_what_it_begins_after_its_deadline() {
+    fn ticks_are_told_apart_by_what_the_policy_does() {
         let mut pacer = Pacer::new(Duration::ZERO);
-        pacer.begins(Duration::from_micros(5));
-        pacer.next(Duration::ZERO, MS, 10 * MS);
-        assert_eq!(pacer.pace().jitter_p99, FINE);
-        pacer.begins(3 * MS);
-        assert_eq!(pacer.pace().jitter_p99, FINE, "woken by a stop");
-        pacer.next(3 * MS, 4 * MS, 10 * MS);
-        pacer.begins(21 * MS);
-        assert_eq!(pacer.pace().jitter_p99, MS + FINE);
+        for (at, thinks) in [
+            (0, None),
+            (11, Some(false)),
+            (25, Some(true)),
+            (32, Some(true)),
+        ] {
+            pacer.begins(at * MS, thinks);
+            pacer.next(at * MS, (at + 2) * MS, 10 * MS);
+        }
+        let pace = pacer.pace();
+        assert_eq!((pace.idle.ticks, pace.thinking.ticks), (1, 2));
+        assert_eq!(pace.idle.jitter_p99, MS + FINE);
+        assert_eq!(pace.thinking.jitter_p99, 5 * MS + FINE);
+        assert_eq!(pace.thinking.jitter_max, 5 * MS);
+        assert_eq!(pace.thinking.work_p99, 2 * MS + COARSE);
     }
 }

@@ -16,7 +16,9 @@ use crate::joint::JointVec;
 use crate::observation::{Frame, Observation};
 use crate::policy::{
     LoadProgress, LoadRequest, LoadStage, Policy, PolicySpec, PredictOptions, Prediction, Refusal,
+    RtcGuidance, RtcSchedule, StageClock,
 };
+use crate::priority::{self, Urgency};
 use crate::runtime::request::ChunkRequest;
 use crate::runtime::supervisor::{Arrival, PolicyEvent, PolicyReport, PolicyStart};
 
@@ -35,6 +37,9 @@ const PREDECESSOR_LIMIT: Duration = Duration::from_secs(30);
 
 /// Edge lengths of the grey picture that a policy is warmed up with.
 const WARM_UP_SIZE: (u32, u32) = (640, 480);
+
+/// Burn's kernels are tuned at run time in this build.
+const TUNES: bool = cfg!(feature = "autotune");
 
 /// What a policy thread needs beside its start order.
 #[derive(Clone)]
@@ -87,6 +92,9 @@ impl PolicyThread {
             report,
         };
         thread::Builder::new().name(name).spawn(move || {
+            // Started by the arm's loop, it would begin with its priority. What a driver starts for it goes last as well.
+            let place = priority::claim(Urgency::Patient);
+            log::debug!("priority of the policy: {place}");
             if let Some(previous) = previous {
                 await_end(&previous, PREDECESSOR_LIMIT);
             }
@@ -161,7 +169,12 @@ impl Life {
     }
 
     fn serve(&self) {
-        let mut progress = |progress| self.mention(progress);
+        let now = || self.seat.clock.now();
+        let mut stages = StageClock::new(now());
+        let mut progress = |progress: LoadProgress| {
+            stages.saw(progress.stage, now());
+            self.mention(progress);
+        };
         let mut policy = match (self.seat.loader)(&self.start.load, &mut progress) {
             Ok(policy) => policy,
             Err(refusal) => {
@@ -169,8 +182,10 @@ impl Life {
                 return;
             }
         };
+        stages.saw(LoadStage::WarmUp, now());
         match self.warm_up(policy.as_mut()) {
             Ok(warm_up) => {
+                log::info!("policy: ready after {}", stages.words(now()));
                 let spec = Arc::new(policy.spec().clone());
                 self.tell(PolicyEvent::Ready { spec, warm_up });
             }
@@ -189,20 +204,29 @@ impl Life {
         }
     }
 
-    /// Predicts once, which compiles what must be compiled. Its time never enters the measured delay.
+    /// Predicts as it will be asked to, which compiles what must be compiled. Its time never enters the measured delay.
+    /// Returns what the last chunk took.
     fn warm_up(&self, policy: &mut dyn Policy) -> anyhow::Result<Duration> {
         self.mention(LoadProgress {
             stage: LoadStage::WarmUp,
             fraction: None,
         });
-        let began = self.seat.clock.now();
-        let observation = grey(policy.spec(), self.seat.cameras, &self.warm_up.task);
         let options = PredictOptions {
             num_steps: Some(self.warm_up.num_steps),
+            rtc: any_guidance(policy.spec()),
             ..PredictOptions::default()
         };
-        policy.predict_action_chunk(&observation, &options)?;
-        Ok(self.seat.clock.now().saturating_sub(began))
+        let cameras = self.seat.cameras.clamp(1, policy.spec().views.len().max(1));
+        // Tuned kernels are tuned for a size. That a camera is lost must not tune in mid-run.
+        let first = if TUNES { 1 } else { cameras };
+        let mut taken = Duration::ZERO;
+        for seen in first..=cameras {
+            let began = self.seat.clock.now();
+            let observation = grey(policy.spec(), seen, &self.warm_up.task);
+            policy.predict_action_chunk(&observation, &options)?;
+            taken = self.seat.clock.now().saturating_sub(began);
+        }
+        Ok(taken)
     }
 
     fn answer(&self, policy: &mut dyn Policy, request: &ChunkRequest) -> PolicyEvent {
@@ -251,6 +275,17 @@ impl Life {
             Err(TrySendError::Disconnected(_)) => resume_unwind(Box::new("cancelled")),
         }
     }
+}
+
+/// Real-time chunking after no plan at all: a guided chunk needs every kernel that an unguided one needs, and some more.
+fn any_guidance(spec: &PolicySpec) -> Option<RtcGuidance> {
+    (spec.chunk_size > 0).then(|| RtcGuidance {
+        left_over: vec![vec![0.0; spec.action_dim]; spec.chunk_size],
+        inference_delay: 1,
+        execution_horizon: spec.chunk_size,
+        max_guidance_weight: 1.0,
+        schedule: RtcSchedule::default(),
+    })
 }
 
 /// An observation that shows nothing, in the shape of those to come.

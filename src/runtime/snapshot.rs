@@ -13,7 +13,7 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Health, Knobs, LeaderView, Sources};
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Punctuality, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -274,6 +274,9 @@ pub struct Snapshot {
     pub jitter_p99: Duration,
     /// 99th percentile of the time that the bus takes in a tick, since the start.
     pub bus_p99: Duration,
+    /// How punctual the loop was while the policy was ready and not asked, and while it was thinking.
+    pub idle: Punctuality,
+    pub thinking: Punctuality,
     /// Pose read from the servos, robot units.
     pub measured: JointVec,
     /// Pose last sent, robot units.

@@ -142,7 +142,7 @@ impl Supervisor {
     pub fn start(&mut self) -> PolicyStart {
         let loading = matches!(self.phase, Phase::Loading(_));
         self.phase = Phase::Loading(LoadProgress {
-            stage: LoadStage::Loading,
+            stage: LoadStage::Opening,
             fraction: None,
         });
         self.in_flight = None;

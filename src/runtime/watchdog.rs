@@ -26,6 +26,7 @@ use std::time::Duration;
 use crate::arm::Brake;
 use crate::clock::Clock;
 use crate::latest::Latest;
+use crate::priority::{self, Urgency};
 use crate::runtime::fault_book::{Words, words};
 use crate::runtime::{Fault, FaultKind, Mode, Snapshot, Stopped};
 
@@ -196,6 +197,7 @@ impl Watch {
         let thread = thread::Builder::new()
             .name("watchdog".to_owned())
             .spawn(move || {
+                priority::claim(Urgency::Arm);
                 let (mut looked, mut was_held_up) = (clock.now(), false);
                 while !told.load(Ordering::SeqCst) {
                     thread::park_timeout(LOOK);

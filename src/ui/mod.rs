@@ -5,6 +5,7 @@ mod card;
 mod chart;
 mod cockpit;
 mod draft;
+mod frames;
 mod hand;
 mod health_panel;
 mod help_page;
@@ -43,6 +44,7 @@ mod workshop;
 
 pub use cockpit::cockpit_ui;
 pub use draft::{Draft, Page};
+pub use frames::{FrameClock, FrameReport, FrameSpread};
 pub use hand::Push;
 pub use icon::icon;
 pub use inputs::{InputStatus, Inputs};

@@ -33,8 +33,11 @@ pub fn pause(snapshot: &Snapshot, frame_rate: u32, is_emulated: bool) -> Duratio
         (frame_rate, PICTURES_HZ, IDLE_HZ)
     };
     let most = most.max(1) as f32;
-    let rate = if moves(snapshot) {
+    let rate = if moves(snapshot) || is_coming(snapshot) && !is_emulated {
         most
+    } else if is_coming(snapshot) {
+        // A bar needs no more, and what is being loaded needs the CPU.
+        pictures
     } else if shows_pictures(snapshot) {
         pictures.min(most / 2.0)
     } else {
@@ -50,10 +53,13 @@ pub fn hidden_pause(window: &ViewportInfo) -> Option<Duration> {
 
 fn moves(snapshot: &Snapshot) -> bool {
     let is_driven = snapshot.mode != Mode::Hold && snapshot.stopped.is_none();
-    let is_coming = matches!(snapshot.policy, PolicyStatus::Loading(_))
+    is_driven || snapshot.workshop.is_live() || arm_moves(snapshot)
+}
+
+/// A policy or an arm is on its way.
+fn is_coming(snapshot: &Snapshot) -> bool {
+    matches!(snapshot.policy, PolicyStatus::Loading(_))
         || snapshot.connection == Connection::Connecting
-        || snapshot.workshop.is_live();
-    is_driven || is_coming || arm_moves(snapshot)
 }
 
 fn arm_moves(snapshot: &Snapshot) -> bool {
@@ -79,6 +85,7 @@ fn shows_pictures(snapshot: &Snapshot) -> bool {
 mod tests {
     use super::*;
     use crate::joint::JointVec;
+    use crate::policy::{LoadProgress, LoadStage};
     use crate::runtime::{CameraView, Sample};
     use std::collections::VecDeque;
     use std::sync::Arc;
@@ -147,6 +154,24 @@ mod tests {
             let (hardware, emulated) = slower(change);
             assert!(emulated > hardware, "{emulated:?} after {hardware:?}");
         }
+    }
+
+    /// Drawing the bar took two cores from what it shows the progress of.
+    #[test]
+    fn a_policy_that_loads_has_the_cpu_where_the_window_needs_it_too() {
+        let loading = Snapshot {
+            policy: PolicyStatus::Loading(LoadProgress {
+                stage: LoadStage::Loading,
+                fraction: None,
+            }),
+            ..Snapshot::default()
+        };
+        assert_eq!(rate(&loading), 60.0);
+        let emulated = pause(&loading, 60, true);
+        assert_eq!(
+            emulated,
+            Duration::from_secs_f32(1.0 / EMULATED_PICTURES_HZ)
+        );
     }
 
     #[test]

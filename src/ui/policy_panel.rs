@@ -141,17 +141,13 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
     }
 }
 
-/// The four stages of loading, in their order: what is done, what is being done, what is to come.
+/// The stages of loading, in their order: what is done, what is being done, what is to come.
 fn progress_ui(ui: &mut Ui, progress: &LoadProgress, elapsed: Duration) {
     let tokens = theme::tokens(ui);
-    const STAGES: [LoadStage; 4] = [
-        LoadStage::SelfTest,
-        LoadStage::Downloading,
-        LoadStage::Loading,
-        LoadStage::WarmUp,
-    ];
-    let now = STAGES.iter().position(|stage| *stage == progress.stage);
-    for (i, stage) in STAGES.into_iter().enumerate() {
+    let now = LoadStage::ALL
+        .iter()
+        .position(|stage| *stage == progress.stage);
+    for (i, stage) in LoadStage::ALL.into_iter().enumerate() {
         let (sign, ink) = match Some(i).cmp(&now) {
             std::cmp::Ordering::Less => ("●", tokens.weak),
             std::cmp::Ordering::Equal => ("▶", tokens.text),

@@ -12,6 +12,7 @@ mod prepared;
 mod reference;
 mod report;
 mod savings;
+mod soak;
 mod stages;
 mod units;
 mod whole;
@@ -83,6 +84,24 @@ fn wgpu_matches_the_reference() {
     prepared::check(&own, &own.place());
     savings::check(&opened.device, &title);
     savings::count_kernels(&opened.device, &title);
+}
+
+#[test]
+fn memory_stays_flat_on_the_cpu() {
+    soak::stays_flat("flex", 300);
+}
+
+#[test]
+fn memory_stays_flat_on_wgpu() {
+    if gpu().is_some() {
+        soak::stays_flat(&device_name(), 60);
+    }
+}
+
+/// As a user would name it.
+fn device_name() -> String {
+    let software = || gpu::open(DeviceChoice::Software).map_or("wgpu", |_| "software");
+    std::env::var("SMOLPILOT_TEST_DEVICE").unwrap_or_else(|_| software().to_owned())
 }
 
 /// The adapter named in `SMOLPILOT_TEST_DEVICE`, else a software one, else a hardware one. Only

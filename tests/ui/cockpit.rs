@@ -56,6 +56,8 @@ fn main() -> anyhow::Result<()> {
         save: Box::new(|_| {}),
         log: None,
         pad: Latest::new(),
+        shared: None,
+        frames: Latest::new(),
     })
 }
 

@@ -2,11 +2,15 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::cli::cost::{ChunkCost, Cost};
+use super::account::Account;
+use super::floor::{self, Floor};
+use super::holdings::Holdings;
+use super::trace;
+use crate::cli::cost::{ChunkCost, Cost, Way};
 
-/// One stage of one run, as timed or as counted.
+/// One stage of one timed run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StageRun {
     /// From the call until the device is done.
@@ -14,13 +18,9 @@ pub struct StageRun {
     /// Of that, until the host had given everything to the device; the rest is waiting for it. `None` where the stage
     /// cannot be watched from outside.
     pub host_ms: Option<f64>,
-    /// Kernel launches; on the CPU, where nothing is launched, 0.
-    pub kernels: u64,
-    /// Submissions to the device's queue, the one that waits for the stage included. `None` as above.
-    pub submits: Option<u64>,
 }
 
-/// One run of all stages.
+/// One timed run of all stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChunkRun {
     pub vision: StageRun,
@@ -37,14 +37,33 @@ impl ChunkRun {
         StageRun {
             ms: stages.iter().map(|stage| stage.ms).sum(),
             host_ms: stages.iter().map(|stage| stage.host_ms).sum(),
-            kernels: stages.iter().map(|stage| stage.kernels).sum(),
-            submits: stages.iter().map(|stage| stage.submits).sum(),
+        }
+    }
+}
+
+/// What the stages make a device do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChunkAccount {
+    pub vision: Account,
+    pub prefix: Account,
+    pub denoise: Account,
+    /// Submissions of the whole chunk, where the stages cannot be watched from outside.
+    pub submits: Option<u64>,
+}
+
+impl ChunkAccount {
+    /// All stages together.
+    pub fn total(&self) -> Account {
+        let total = &(&self.vision + &self.prefix) + &self.denoise;
+        Account {
+            submits: total.submits.or(self.submits),
+            ..total
         }
     }
 }
 
 /// Median and extremes of some runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub median: f64,
     pub min: f64,
@@ -74,10 +93,12 @@ impl Spread {
 }
 
 /// One stage, or the whole chunk, over all runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageReport {
     pub ms: Spread,
-    pub kernels: u64,
+    /// Launches; `None` on the CPU, which launches nothing.
+    pub kernels: Option<u64>,
+    /// Submissions; `None` on the CPU, and where a stage cannot be watched from outside.
     pub submits: Option<u64>,
     pub bytes_read: u64,
     pub flops: u64,
@@ -86,12 +107,18 @@ pub struct StageReport {
     /// Largest resident set of the program up to the end of this stage.
     pub peak_rss_bytes: Option<u64>,
     /// Median time of the naive way over this one's.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub naive_ratio: Option<f64>,
+    /// Median time of Burn's network over this one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_ratio: Option<f64>,
+    /// With `--trace`, all that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
 }
 
 /// The stages of one way of computing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stages {
     pub vision: StageReport,
     pub prefix: StageReport,
@@ -100,11 +127,13 @@ pub struct Stages {
 }
 
 /// What was measured, and on what.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subject {
     pub policy: String,
     pub device: String,
     pub precision: String,
+    /// Who computes.
+    pub way: Way,
     pub parameters: u64,
     pub views: usize,
     pub language_tokens: usize,
@@ -125,21 +154,31 @@ pub struct Report {
     pub stages: Stages,
     /// Largest resident set of the program, the naive runs included.
     pub peak_rss_bytes: Option<u64>,
+    /// What the loaded network holds.
+    pub memory: Holdings,
+    /// The same by Burn's network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burn: Option<Stages>,
     /// The same as LeRobot 0.6.1 does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub naive: Option<Stages>,
     /// Median total time of the naive way over this one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub naive_ratio: Option<f64>,
+    /// Median total time of Burn's network over this one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burn_ratio: Option<f64>,
+    /// With `--trace` or `--floor`, the least times on named GPUs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub floors: Vec<Floor>,
 }
 
 impl Stages {
-    /// Sums up some timed runs (at least one) and a counted one.
-    pub fn of(runs: &[ChunkRun], counts: &ChunkRun, cost: ChunkCost) -> Self {
+    /// Sums up some timed runs (at least one) and a counted one. `whole` keeps all that was counted.
+    pub fn of(runs: &[ChunkRun], counts: &ChunkAccount, cost: ChunkCost, whole: bool) -> Self {
         let last = runs.last().copied().unwrap_or_default();
-        let stage = |pick: fn(&ChunkRun) -> StageRun, cost: Cost, peak: Option<u64>| {
+        let stage = |pick: fn(&ChunkRun) -> StageRun, counts: &Account, cost: Cost, peak| {
             let picked: Vec<_> = runs.iter().map(pick).collect();
-            let counts = pick(counts);
             let host: Option<Vec<f64>> = picked.iter().map(|run| run.host_ms).collect();
             StageReport {
                 ms: Spread::of(picked.iter().map(|run| run.ms).collect()),
@@ -150,33 +189,38 @@ impl Stages {
                 host_ms: host.map(|host| Spread::of(host).median),
                 peak_rss_bytes: peak,
                 naive_ratio: None,
+                burn_ratio: None,
+                account: whole.then(|| counts.clone()),
             }
         };
         let [vision, prefix, denoise] = last.peak_rss_bytes;
         Self {
-            vision: stage(|run| run.vision, cost.vision, vision),
-            prefix: stage(|run| run.prefix, cost.prefix, prefix),
-            denoise: stage(|run| run.denoise, cost.denoise, denoise),
-            total: stage(ChunkRun::total, cost.total(), denoise),
+            vision: stage(|run| run.vision, &counts.vision, cost.vision, vision),
+            prefix: stage(|run| run.prefix, &counts.prefix, cost.prefix, prefix),
+            denoise: stage(|run| run.denoise, &counts.denoise, cost.denoise, denoise),
+            total: stage(ChunkRun::total, &counts.total(), cost.total(), denoise),
         }
     }
 
-    /// Writes into each stage how much longer `naive` took.
-    #[must_use]
-    pub fn compared_with(mut self, naive: &Self) -> Self {
+    /// Writes into each stage how much longer `other`, computed by `way`, took.
+    pub fn compare(&mut self, way: Way, other: &Self) {
         let pairs = [
-            (&mut self.vision, &naive.vision),
-            (&mut self.prefix, &naive.prefix),
-            (&mut self.denoise, &naive.denoise),
-            (&mut self.total, &naive.total),
+            (&mut self.vision, &other.vision),
+            (&mut self.prefix, &other.prefix),
+            (&mut self.denoise, &other.denoise),
+            (&mut self.total, &other.total),
         ];
-        for (own, naive) in pairs {
-            own.naive_ratio = (own.ms.median > 0.0).then(|| naive.ms.median / own.ms.median);
+        for (own, other) in pairs {
+            let ratio = (own.ms.median > 0.0).then(|| other.ms.median / own.ms.median);
+            match way {
+                Way::Naive => own.naive_ratio = ratio,
+                Way::Burn | Way::Own => own.burn_ratio = ratio,
+            }
         }
-        self
     }
 
-    fn named(&self) -> [(&'static str, &StageReport); 4] {
+    /// The stages with their names, in order, and the total.
+    pub fn named(&self) -> [(&'static str, &StageReport); 4] {
         [
             ("vision", &self.vision),
             ("prefix", &self.prefix),
@@ -189,26 +233,12 @@ impl Stages {
 impl Report {
     /// The report as a table for people.
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let subject = &self.subject;
-        let Subject {
-            policy,
-            device,
-            precision,
-            ..
-        } = subject;
-        writeln!(out, "{policy} on {device}, {precision}")?;
-        writeln!(
-            out,
-            "{} views, {} language tokens, prefix {}, chunk {}, {} steps; {} runs after a first of {:.0} ms\n",
-            subject.views,
-            subject.language_tokens,
-            subject.prefix_tokens,
-            subject.chunk_size,
-            subject.steps,
-            subject.runs,
-            subject.first_run_ms
-        )?;
+        self.subject.print(out)?;
         print_stages(&self.stages, out)?;
+        if let Some(burn) = &self.burn {
+            writeln!(out, "\nby Burn's network, in turns with the above")?;
+            print_stages(burn, out)?;
+        }
         if let Some(naive) = &self.naive {
             writeln!(
                 out,
@@ -216,12 +246,19 @@ impl Report {
             )?;
             print_stages(naive, out)?;
         }
+        trace::print(&self.stages, out)?;
+        if !self.floors.is_empty() {
+            writeln!(out)?;
+            floor::print(&self.floors, out)?;
+        }
+        writeln!(out)?;
+        self.memory.print(out)?;
         if let Some(peak) = self.peak_rss_bytes {
-            writeln!(
-                out,
-                "\npeak memory  {:.0} MiB",
-                peak as f64 / f64::from(1 << 20)
-            )?;
+            let mebibytes = peak as f64 / f64::from(1 << 20);
+            writeln!(out, "peak memory  {mebibytes:.0} MiB")?;
+        }
+        if let Some(ratio) = self.burn_ratio {
+            writeln!(out, "burn ratio   {ratio:.2} (Burn's time over ours)")?;
         }
         if let Some(ratio) = self.naive_ratio {
             writeln!(out, "naive ratio  {ratio:.2} (naive time over ours)")?;
@@ -230,7 +267,30 @@ impl Report {
     }
 }
 
-fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
+impl Subject {
+    /// Two lines for people, and an empty one.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "{} on {}, {}, {}\n\
+             {} views, {} language tokens, prefix {}, chunk {}, {} steps; {} runs after a first of {:.0} ms\n",
+            self.policy,
+            self.device,
+            self.precision,
+            self.way,
+            self.views,
+            self.language_tokens,
+            self.prefix_tokens,
+            self.chunk_size,
+            self.steps,
+            self.runs,
+            self.first_run_ms
+        )
+    }
+}
+
+/// One way's stages as a table.
+pub fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{:<8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>9} {:>9}",
@@ -259,7 +319,7 @@ fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
             stage.ms.min,
             stage.ms.max,
             known(stage.host_ms.map(|ms| format!("{ms:.2}"))),
-            stage.kernels,
+            known(stage.kernels),
             known(stage.submits),
             stage.bytes_read as f64 / 1e6,
             giga,
@@ -270,20 +330,18 @@ fn print_stages(stages: &Stages, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The value, or a dash.
-fn known(value: Option<impl ToString>) -> String {
+pub fn known(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| value.to_string())
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::cli) mod tests {
     use super::*;
 
     fn runs(times: &[f64]) -> Vec<ChunkRun> {
         let stage = |ms| StageRun {
             ms,
             host_ms: Some(ms / 2.0),
-            kernels: 7,
-            submits: Some(2),
         };
         let run = |ms: &f64| ChunkRun {
             vision: stage(*ms),
@@ -292,6 +350,20 @@ mod tests {
             peak_rss_bytes: [Some(1), Some(2), Some(3)],
         };
         times.iter().map(run).collect()
+    }
+
+    fn counts(on_device: bool) -> ChunkAccount {
+        let stage = || Account {
+            kernels: on_device.then_some(7),
+            submits: on_device.then_some(2),
+            ..Account::default()
+        };
+        ChunkAccount {
+            vision: stage(),
+            prefix: stage(),
+            denoise: stage(),
+            submits: None,
+        }
     }
 
     fn cost() -> ChunkCost {
@@ -306,15 +378,20 @@ mod tests {
         }
     }
 
-    fn report() -> Report {
-        let naive = Stages::of(&runs(&[4.0]), &runs(&[0.0])[0], cost());
-        let stages =
-            Stages::of(&runs(&[1.0, 3.0, 2.0]), &runs(&[0.0])[0], cost()).compared_with(&naive);
+    pub(in crate::cli) fn stages(times: &[f64], on_device: bool) -> Stages {
+        Stages::of(&runs(times), &counts(on_device), cost(), false)
+    }
+
+    fn report(on_device: bool) -> Report {
+        let naive = stages(&[4.0], on_device);
+        let mut stages = stages(&[1.0, 3.0, 2.0], on_device);
+        stages.compare(Way::Naive, &naive);
         Report {
             subject: Subject {
                 policy: "tiny".into(),
                 device: "CPU".into(),
                 precision: "f32".into(),
+                way: Way::Burn,
                 parameters: 1,
                 views: 2,
                 language_tokens: 5,
@@ -325,9 +402,13 @@ mod tests {
                 first_run_ms: 99.0,
             },
             naive_ratio: stages.total.naive_ratio,
+            burn_ratio: None,
             stages,
             peak_rss_bytes: Some(2 << 20),
+            memory: Holdings::default(),
+            burn: None,
             naive: Some(naive),
+            floors: Vec::new(),
         }
     }
 
@@ -342,17 +423,21 @@ mod tests {
 
     #[test]
     fn the_total_is_the_sum_of_the_stages() {
-        let stages = report().stages;
+        let stages = report(true).stages;
         assert_eq!(stages.total.ms.runs, [6.0, 18.0, 12.0]);
-        assert_eq!((stages.total.kernels, stages.total.submits), (21, Some(6)));
+        assert_eq!(
+            (stages.total.kernels, stages.total.submits),
+            (Some(21), Some(6))
+        );
         assert_eq!(stages.total.host_ms, Some(6.0));
         assert_eq!((stages.total.flops, stages.total.bytes_read), (6, 60));
         assert_eq!(stages.total.naive_ratio, Some(2.0));
+        assert_eq!(stages.total.burn_ratio, None);
     }
 
     #[test]
     fn the_json_has_the_documented_shape() {
-        let json = serde_json::to_value(report()).unwrap();
+        let json = serde_json::to_value(report(true)).unwrap();
         for stage in ["vision", "prefix", "denoise", "total"] {
             for key in [
                 "kernels",
@@ -371,13 +456,16 @@ mod tests {
             assert_eq!(json["naive"][stage]["naive_ratio"], serde_json::Value::Null);
         }
         assert_eq!(json["naive_ratio"], 2.0);
-        assert_eq!(json["policy"], "tiny");
+        assert_eq!(
+            (&json["policy"], &json["way"]),
+            (&"tiny".into(), &"burn".into())
+        );
     }
 
     #[test]
     fn the_table_names_every_stage_twice_with_naive() {
         let mut out = Vec::new();
-        report().print(&mut out).unwrap();
+        report(true).print(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for stage in ["vision ", "prefix ", "denoise ", "total "] {
             assert_eq!(
@@ -386,5 +474,19 @@ mod tests {
             );
         }
         assert!(text.contains("naive ratio  2.00") && text.contains("peak memory  2 MiB"));
+    }
+
+    /// It once printed `0` kernels and `0` submissions, as if the CPU had launched none by skill.
+    #[test]
+    fn the_cpu_launches_nothing_and_shows_dashes() {
+        let cpu = report(false);
+        let json = serde_json::to_value(&cpu).unwrap();
+        assert!(json["total"]["kernels"].is_null() && json["total"]["submits"].is_null());
+        let mut out = Vec::new();
+        print_stages(&cpu.stages, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let total = text.lines().find(|line| line.starts_with("total")).unwrap();
+        let cells: Vec<_> = total.split_whitespace().collect();
+        assert_eq!(cells[5..7], ["–", "–"], "{total}");
     }
 }

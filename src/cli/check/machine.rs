@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::gpu::{self, Adapter, OpenedDevice, Wish};
 use crate::joint::JOINT_COUNT;
 use crate::policy::self_test::{self, Verdicts};
+use crate::priority::{self, Granted, Urgency};
 use crate::runtime::workshop::{ArmCard, CalibrationState, Line, Order, PortView, Shop, Tools};
 
 /// The machine's part of `check --json`.
@@ -26,6 +27,14 @@ pub struct Machine {
     pub cameras: Vec<CameraLine>,
     pub cameras_error: Option<String>,
     pub ports: Vec<PortLine>,
+    pub priority: PriorityLine,
+}
+
+/// Which place the system gives to whom, when all want the processor.
+#[derive(Debug, Serialize)]
+pub struct PriorityLine {
+    pub arm: Granted,
+    pub policy: Granted,
 }
 
 /// One adapter and whether the network fits.
@@ -91,6 +100,10 @@ impl Machine {
             cameras,
             cameras_error,
             ports: ports(),
+            priority: PriorityLine {
+                arm: priority::would_get(Urgency::Arm),
+                policy: priority::would_get(Urgency::Patient),
+            },
         };
         (machine, opened)
     }
@@ -121,6 +134,11 @@ impl Machine {
         if self.ports.is_empty() {
             writeln!(out, "ports      none")?;
         }
+        let PriorityLine { arm, policy } = &self.priority;
+        writeln!(
+            out,
+            "priority   the arm's loop: {arm}; the policy: {policy}"
+        )?;
         Ok(())
     }
 
@@ -317,7 +335,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("gpu:9999"), "{text}");
         assert!(
-            text.contains("autotune off") && text.contains("port"),
+            text.contains("autotune off") && text.contains("port") && text.contains("priority"),
             "{text}"
         );
     }

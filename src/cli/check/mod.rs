@@ -6,6 +6,8 @@ mod probe;
 mod units;
 mod verdict;
 
+pub use probe::Speed;
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 

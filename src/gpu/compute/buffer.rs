@@ -1,11 +1,27 @@
 //! Device memory in words of four bytes, and the ways in and out of it.
 
+use std::sync::PoisonError;
+
 use bytemuck::Pod;
 
 use super::{Compute, Error, add};
 
 /// Bytes of a word.
 const WORD: u64 = 4;
+
+/// Written values wait on the host until something is submitted. After so many bytes of them a submission is made, so that
+/// loading a network does not hold it twice, and so that copying goes on while the next values are prepared. A chunk's pictures
+/// are far fewer.
+const MOST_WAITING: u64 = 64 << 20;
+
+/// Values on their way to the device.
+#[derive(Debug, Default)]
+pub(super) struct Uploads {
+    /// Bytes since the last submission.
+    waiting: u64,
+    /// The submission before that.
+    last: Option<wgpu::SubmissionIndex>,
+}
 
 /// A storage buffer. Clones are the same memory.
 #[derive(Clone, Debug)]
@@ -151,6 +167,40 @@ impl Compute {
         }
         self.0.queue.write_buffer(&to.raw, to.bytes().0, bytes);
         add(&self.0.tally.to_device_bytes, bytes.len() as u64);
+        self.send_off(bytes.len() as u64);
+    }
+
+    /// Counts written bytes, and submits them when too many wait.
+    fn send_off(&self, bytes: u64) {
+        let mut uploads = self
+            .0
+            .uploads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        uploads.waiting += bytes;
+        if uploads.waiting < MOST_WAITING {
+            return;
+        }
+        uploads.waiting = 0;
+        let last = uploads.last.replace(self.0.queue.submit([]));
+        if let Some(last) = last {
+            let done = wgpu::PollType::Wait {
+                submission_index: Some(last),
+                timeout: None,
+            };
+            // A lost device is found by whoever waits for a result.
+            self.0.device.poll(done).ok();
+        }
+    }
+
+    /// What was written so far goes along with a submission.
+    pub(super) fn sent_off(&self) {
+        let mut uploads = self
+            .0
+            .uploads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        uploads.waiting = 0;
     }
 
     /// A buffer that the host can read, for [`super::Flow::read_back`].

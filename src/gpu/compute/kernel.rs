@@ -1,12 +1,11 @@
 //! A compiled kernel and the buffers it is bound to.
 
-use std::sync::PoisonError;
-
-use super::{Compute, Dispatch, Error, Slice, Work, add};
+use super::compile::{Pending, Recipe};
+use super::{Compute, Dispatch, Slice, Work, add};
 use crate::gpu::shaders::Shader;
 
 /// What a kernel does with the buffer at one `@binding`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
     /// `var<storage, read>`
     Read,
@@ -28,10 +27,10 @@ pub struct KernelSpec<'a> {
     pub constants: &'a [(&'a str, f64)],
 }
 
-/// A compiled compute pipeline with its layout.
+/// A compute pipeline, compiled or about to be, with its layout.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     layout: wgpu::BindGroupLayout,
     name: &'static str,
 }
@@ -39,7 +38,7 @@ pub struct Kernel {
 /// A kernel together with its buffers.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     pub(super) group: wgpu::BindGroup,
     name: &'static str,
 }
@@ -52,64 +51,31 @@ impl Kernel {
 }
 
 impl Compute {
-    /// Compiles `main` of a shader, once for all who ask for the same: a driver takes up to a second for one.
-    ///
-    /// # Errors
-    /// The driver's words.
-    pub fn kernel_once(&self, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-        let KernelSpec {
-            shader,
-            half,
-            bindings,
-            constants,
-        } = spec;
-        let (name, eights) = (shader.name, shader.eights);
-        let key = format!("{name} {eights} {half} {bindings:?} {constants:?}");
-        let lock = || {
-            let compiled = self.0.compiled.lock();
-            compiled.unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some((_, kernel)) = lock().iter().find(|(known, _)| *known == key) {
-            return Ok(kernel.clone());
+    /// `main` of a shader, compiled on another thread unless it was before. Launching it waits for that; call
+    /// [`Compute::settle`] before, because a driver may refuse.
+    pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
+        let recipe = Recipe::from(spec);
+        let mut kernels = self.kernels();
+        if let Some(kernel) = kernels.get(&recipe)
+            && !kernel.pipeline.has_failed()
+        {
+            return kernel.clone();
         }
-        let kernel = self.checked(name, || self.kernel(spec))?;
-        lock().push((key, kernel.clone()));
-        Ok(kernel)
+        let kernel = self.begin(spec, recipe.clone());
+        kernels.insert(recipe, kernel.clone());
+        kernel
     }
 
-    /// Compiles `main` of a shader. Wrap it in [`Compute::checked`]: a driver may refuse.
-    pub fn kernel(&self, spec: &KernelSpec<'_>) -> Kernel {
-        let device = &self.0.device;
-        let name = spec.shader.name;
+    fn begin(&self, spec: &KernelSpec<'_>, recipe: Recipe) -> Kernel {
+        let (device, name) = (&self.0.device, spec.shader.name);
         let entries: Vec<_> = (0..).zip(spec.bindings).map(entry).collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(name),
             entries: &entries,
         });
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(name),
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(name),
-            layout: Some(&pipeline_layout),
-            module: &if spec.half {
-                spec.shader.half_module(device)
-            } else {
-                spec.shader.module(device)
-            },
-            entry_point: Some("main"),
-            compilation_options: wgpu::PipelineCompilationOptions {
-                constants: spec.constants,
-                // Kernels write every word of workgroup memory before they read it.
-                zero_initialize_workgroup_memory: false,
-            },
-            cache: None,
-        });
         add(&self.0.tally.pipelines, 1);
         Kernel {
-            pipeline,
+            pipeline: self.compile(spec.shader, recipe, layout.clone()),
             layout,
             name,
         }

@@ -1,6 +1,7 @@
 //! The house's own kernels on the device that Burn opened: prepared once, replayed every chunk, counted exactly.
 
 mod buffer;
+mod compile;
 mod kernel;
 mod sequence;
 mod weight;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use burn_wgpu::WgpuSetup;
 use serde::Serialize;
 
+use buffer::Uploads;
 pub use buffer::{Buffer, Slice};
 pub use kernel::{Binding, Bound, Kernel, KernelSpec};
 pub use sequence::{Dispatch, Flow, Sequence, Stage, StageTime, Work};
@@ -54,8 +56,8 @@ struct Inner {
     queue: wgpu::Queue,
     abilities: Abilities,
     tally: Tally,
-    /// By what was asked for.
-    compiled: Mutex<Vec<(String, Kernel)>>,
+    pipelines: compile::Kernels,
+    uploads: Mutex<Uploads>,
 }
 
 /// Running counts; they only grow.
@@ -124,7 +126,21 @@ impl Compute {
                 timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
             },
             tally: Tally::default(),
-            compiled: Mutex::default(),
+            pipelines: compile::Kernels::default(),
+            uploads: Mutex::default(),
+        }))
+    }
+
+    /// The same device, with nothing compiled or counted yet.
+    #[cfg(test)]
+    fn anew(&self) -> Self {
+        Self(Arc::new(Inner {
+            device: self.0.device.clone(),
+            queue: self.0.queue.clone(),
+            abilities: self.0.abilities,
+            tally: Tally::default(),
+            pipelines: compile::Kernels::default(),
+            uploads: Mutex::default(),
         }))
     }
 

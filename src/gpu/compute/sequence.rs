@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::compile::Pending;
 use super::{Buffer, Compute, Error, Slice, add};
 
 /// What a launch costs by formula.
@@ -22,7 +23,7 @@ pub struct Dispatch {
     pub label: String,
     /// File name of its shader.
     pub kernel: &'static str,
-    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) pipeline: Pending,
     pub(super) group: wgpu::BindGroup,
     /// Workgroups launched.
     pub workgroups: [u32; 3],
@@ -173,6 +174,9 @@ impl Compute {
 
 impl Flow<'_> {
     /// One compute pass; wgpu orders its launches where they touch the same memory.
+    ///
+    /// # Panics
+    /// The driver has refused one of the kernels, which [`Compute::settle`] would have said.
     pub fn pass(
         &mut self,
         label: &str,
@@ -187,7 +191,11 @@ impl Flow<'_> {
             });
         for dispatch in dispatches {
             let [x, y, z] = dispatch.workgroups;
-            pass.set_pipeline(&dispatch.pipeline);
+            match dispatch.pipeline.wait() {
+                Ok(pipeline) => pass.set_pipeline(pipeline),
+                // Numbers without this kernel would be wrong ones. Loading settles first, and refuses then.
+                Err(refused) => panic!("{refused}"),
+            }
             pass.set_bind_group(0, &dispatch.group, &[]);
             pass.dispatch_workgroups(x, y, z);
         }
@@ -212,6 +220,7 @@ impl Flow<'_> {
     /// Hands everything to the queue.
     pub fn submit(self) {
         self.compute.0.queue.submit([self.encoder.finish()]);
+        self.compute.sent_off();
         add(&self.compute.0.tally.kernels, self.launches);
         add(&self.compute.0.tally.submissions, 1);
     }

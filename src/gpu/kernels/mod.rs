@@ -15,7 +15,7 @@ use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
 /// # Errors
 /// The driver's words.
 pub fn compile(compute: &Compute, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-    compute.kernel_once(spec)
+    Ok(compute.kernel(spec))
 }
 
 #[cfg(test)]

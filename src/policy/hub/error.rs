@@ -41,6 +41,15 @@ pub enum Error {
         got: u64,
         size: usize,
     },
+    #[error(
+        "nothing came from the hub for {seconds} s while fetching {file} of `{id}`. Check the network and start smolpilot again; \
+         the download continues where it broke"
+    )]
+    Silent {
+        id: String,
+        file: String,
+        seconds: u64,
+    },
     #[error("the disk of {} is full while fetching `{id}`. Make room (the base model needs 1 GB), or set HF_HOME to another disk", path.display())]
     DiskFull { id: String, path: PathBuf },
     #[error(
@@ -139,7 +148,10 @@ impl Error {
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(
             self,
-            Self::Offline { .. } | Self::NoNetwork { .. } | Self::Trouble { .. }
+            Self::Offline { .. }
+                | Self::NoNetwork { .. }
+                | Self::Trouble { .. }
+                | Self::Silent { .. }
         )
     }
 

@@ -5,22 +5,26 @@
 
 mod cache;
 mod error;
+mod watched;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hf_hub::api::Progress;
 use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo};
 use hf_hub::{Cache, Repo, RepoType};
 
+use self::watched::Failure;
 pub use error::Error;
 
 const HUB: &str = "https://huggingface.co";
 /// How long a silent network may take to answer before the cache is used instead.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a download may bring nothing before it is given up.
+const SILENCE: Duration = Duration::from_secs(60);
 /// A broken connection is taken up again where it broke, this many times.
 const ATTEMPTS: usize = 4;
 
@@ -84,6 +88,7 @@ pub struct Hub {
     cache: Cache,
     endpoint: String,
     offline: bool,
+    silence: Duration,
 }
 
 impl Hub {
@@ -105,6 +110,7 @@ impl Hub {
                 offline.to_ascii_lowercase().as_str(),
                 "1" | "true" | "yes" | "on"
             ),
+            silence: SILENCE,
         }
     }
 
@@ -114,6 +120,7 @@ impl Hub {
             cache: Cache::new(cache),
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             offline: false,
+            silence: SILENCE,
         }
     }
 
@@ -157,7 +164,7 @@ impl Hub {
             return Ok(path);
         }
         let api = self.api(id)?;
-        self.fetch(&api.repo(id.repo()), id, name, &mut |_| {})
+        self.fetch(&Arc::new(api.repo(id.repo())), id, name, &mut |_| {})
     }
 
     /// One file of a model if the cache holds it.
@@ -222,7 +229,7 @@ impl Hub {
             return Err(Error::NotACheckpoint { id: id.to_string() });
         }
         // One commit for all files, also when somebody uploads meanwhile.
-        let repo = api.repo(id.at(info.sha.clone()));
+        let repo = Arc::new(api.repo(id.at(info.sha.clone())));
         let weights = wanted.iter().filter(|name| is_weights(name)).count() as f32;
         let mut done = 0.0;
         for name in wanted {
@@ -252,7 +259,7 @@ impl Hub {
     /// Downloads one file, taking up broken connections, and checks its length.
     fn fetch(
         &self,
-        repo: &ApiRepo,
+        repo: &Arc<ApiRepo>,
         id: &HubId,
         name: &str,
         progress: &mut dyn FnMut(f32),
@@ -260,12 +267,8 @@ impl Hub {
         let mut attempt = 1;
         loop {
             let mut size = 0;
-            let meter = Meter {
-                size: &mut size,
-                seen: 0,
-                progress,
-            };
-            let failure = match repo.download_with_progress(name, meter) {
+            let fetched = watched::download(repo, name, self.silence, &mut size, progress);
+            let failure = match fetched {
                 Ok(path) => match shortage(&path, size) {
                     None => return Ok(path),
                     Some(got) => {
@@ -278,11 +281,16 @@ impl Hub {
                         }
                     }
                 },
-                Err(ApiError::InvalidResume) => {
+                Err(Failure::Silent) => Error::Silent {
+                    id: id.to_string(),
+                    file: name.to_owned(),
+                    seconds: self.silence.as_secs(),
+                },
+                Err(Failure::Api(ApiError::InvalidResume)) => {
                     cache::remove_parts(&self.cache, id);
                     Error::from_api(id, name, ApiError::InvalidResume)
                 }
-                Err(err) => Error::from_api(id, name, err),
+                Err(Failure::Api(err)) => Error::from_api(id, name, err),
             };
             if attempt == ATTEMPTS || !failure.may_pass() {
                 return Err(failure);
@@ -340,28 +348,6 @@ fn ends_in(name: &str, extension: &str) -> bool {
 
 fn is_weights(name: &str) -> bool {
     !name.contains('/') && name.starts_with("model") && ends_in(name, "safetensors")
-}
-
-/// Tells the operator how far a file has come.
-struct Meter<'a> {
-    size: &'a mut usize,
-    seen: usize,
-    progress: &'a mut dyn FnMut(f32),
-}
-
-impl Progress for Meter<'_> {
-    fn init(&mut self, size: usize, _file: &str) {
-        *self.size = size;
-        self.seen = 0;
-    }
-
-    fn update(&mut self, bytes: usize) {
-        self.seen += bytes;
-        let fraction = self.seen as f32 / (*self.size).max(1) as f32;
-        (self.progress)(fraction.min(1.0));
-    }
-
-    fn finish(&mut self) {}
 }
 
 #[cfg(test)]

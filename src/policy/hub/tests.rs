@@ -17,6 +17,8 @@ enum Answer {
     Break(Vec<u8>, usize),
     /// Ends well after this many bytes, the first time, as a proxy does that has seen enough.
     Short(Vec<u8>, usize),
+    /// Sends this many bytes and then nothing, and leaves the connection open.
+    Silent(Vec<u8>, usize),
     Status(u16),
 }
 
@@ -41,9 +43,15 @@ impl Server {
         std::thread::Builder::new()
             .name("pretend hub".into())
             .spawn(move || {
+                let mut held = Vec::new();
                 for stream in listener.incoming() {
                     // A client that went away is no concern of the server's.
-                    answer(stream.unwrap(), &files, &log).ok();
+                    let stream = stream.unwrap();
+                    held.extend(
+                        answer(&stream, &files, &log)
+                            .ok()
+                            .and_then(|hold| hold.then_some(stream)),
+                    );
                 }
             })
             .unwrap();
@@ -120,18 +128,19 @@ fn list(mut stream: &TcpStream, files: &BTreeMap<String, Answer>) -> std::io::Re
     )
 }
 
+/// Whether the connection is to stay open.
 fn answer(
-    mut stream: TcpStream,
+    mut stream: &TcpStream,
     files: &Mutex<BTreeMap<String, Answer>>,
     log: &Mutex<Vec<String>>,
-) -> std::io::Result<()> {
-    let Some(Request { path, from, probe }) = read_request(&stream)? else {
-        return Ok(());
+) -> std::io::Result<bool> {
+    let Some(Request { path, from, probe }) = read_request(stream)? else {
+        return Ok(false);
     };
     log.lock().unwrap().push(format!("{path} {from}"));
     let mut files = files.lock().unwrap();
     if path.starts_with("/api/models/") {
-        return list(&stream, &files);
+        return list(stream, &files).map(|()| false);
     }
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     // How much is announced and how much is sent.
@@ -139,11 +148,13 @@ fn answer(
         Some(Answer::File(body)) => (body.clone(), usize::MAX, usize::MAX),
         Some(Answer::Break(body, stop)) => (body.clone(), usize::MAX, *stop),
         Some(Answer::Short(body, stop)) => (body.clone(), *stop, *stop),
-        Some(Answer::Status(status)) => return no(&stream, *status),
-        None => return no(&stream, 404),
+        Some(Answer::Silent(body, stop)) => (body.clone(), usize::MAX, *stop),
+        Some(Answer::Status(status)) => return no(stream, *status).map(|()| false),
+        None => return no(stream, 404).map(|()| false),
     };
+    let hold = !probe && matches!(files.get(&name), Some(Answer::Silent(..)));
     if from >= body.len() {
-        return no(&stream, 416);
+        return no(stream, 416).map(|()| false);
     }
     let part = if probe { &body[..1] } else { &body[from..] };
     write!(
@@ -157,7 +168,8 @@ fn answer(
     if !probe {
         files.insert(name, Answer::File(body.clone()));
     }
-    stream.write_all(&part[..part.len().min(sent)])
+    stream.write_all(&part[..part.len().min(sent)])?;
+    Ok(hold)
 }
 
 fn id() -> HubId {
@@ -265,6 +277,27 @@ fn a_download_that_ends_too_early_continues() {
     assert!(weights == body, "{} bytes", weights.len());
     let continued = |line: &String| line.ends_with("model.safetensors 4000");
     assert!(server.requests().iter().any(continued));
+}
+
+#[test]
+fn a_download_that_falls_silent_is_given_up_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = whole();
+    files[2].1 = Answer::Silent(vec![7; 9000], 4000);
+    let server = Server::start(&files);
+    let mut hub = server.hub(dir.path());
+    hub.silence = Duration::from_millis(200);
+    let mut heard = 0.0_f32;
+    let silent = hub.checkpoint(&id(), &mut |part| heard = heard.max(part));
+    let words = silent.unwrap_err().to_string();
+    assert!(
+        words.contains("model.safetensors") && words.contains("continues"),
+        "{words}"
+    );
+    assert!(heard < 0.9, "{heard}");
+    // What came is kept for the next start.
+    let part = dir.path().join("models--owner--model/blobs/tag-model.part");
+    assert!(std::fs::metadata(part).is_ok_and(|part| part.len() <= 4000));
 }
 
 #[test]

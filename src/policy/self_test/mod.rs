@@ -165,6 +165,31 @@ pub fn open(wish: Wish, verdicts: &Verdicts) -> Result<OpenedDevice, gpu::Error>
     Ok(opened)
 }
 
+/// Every stage of [`run`] with its error, relative to the stage's largest number (at least 1), for a report; infinite where a
+/// number is none.
+///
+/// # Errors
+/// A device that fails.
+pub fn errors(opened: &OpenedDevice) -> Result<Vec<(String, f32)>, NetworkError> {
+    let (ours, cpu) = (stages(&opened.device)?, stages(&Device::flex())?);
+    Ok(stage_errors(&ours, &cpu))
+}
+
+/// The stages that two networks computed from one input, each with its error, relative to the stage's largest number (at least
+/// 1); infinite where a number is none, or where the stages are not the same.
+pub fn stage_errors(ours: &[Stage], theirs: &[Stage]) -> Vec<(String, f32)> {
+    let error = |(ours, theirs): (&Stage, &Stage)| {
+        let finite = ours.values.iter().all(|value| value.is_finite());
+        let error = if finite {
+            relative_error(ours, theirs)
+        } else {
+            f32::INFINITY
+        };
+        (ours.name.clone(), error)
+    };
+    ours.iter().zip(theirs).map(error).collect()
+}
+
 /// The first stage that is wrong is the nearest to the cause.
 fn compare(device: &str, ours: &[Stage], cpu: &[Stage], allowed: f32) -> Result<Passed, Error> {
     let mut passed = Passed {
@@ -297,6 +322,23 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(refused.contains("in a"), "{refused}");
+    }
+
+    #[test]
+    fn every_stage_has_an_error_to_report() {
+        let cpu = [
+            stage("a", &[1.0, 2.0]),
+            stage("b", &[10.0]),
+            stage("c", &[1.0]),
+        ];
+        let ours = [
+            stage("a", &[1.0, 2.5]),
+            stage("b", &[f32::NAN]),
+            stage("d", &[1.0]),
+        ];
+        let errors = stage_errors(&ours, &cpu);
+        assert_eq!(errors[0], ("a".to_owned(), 0.25));
+        assert!(errors[1].1.is_infinite() && errors[2].1.is_infinite());
     }
 
     #[test]

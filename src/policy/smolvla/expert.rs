@@ -243,7 +243,7 @@ impl ExpertLayer {
     ) -> Tensor<3> {
         let [batch, chunk, _] = x.dims();
         let (h, d) = (heads.queries, heads.head_dim);
-        let own = self.own_proj.forward(self.input_layernorm.forward(x));
+        let own = self.input_layernorm.then(&self.own_proj, x);
         if self.cross.is_some() {
             let q = cache.cross_rope.apply(own.reshape([batch, chunk, h, d]));
             let [k, v] = halves(prefix);
@@ -261,11 +261,8 @@ impl ExpertLayer {
 
     /// Output projection, residual and MLP.
     pub(super) fn finish(&self, x: Tensor<3>, attended: Tensor<3>) -> Tensor<3> {
-        let x = x + self.o_proj.forward(attended);
-        let mlp = self
-            .mlp
-            .forward(self.post_attention_layernorm.forward(x.clone()));
-        x + mlp
+        let x = self.o_proj.forward_onto(x, attended);
+        self.mlp.forward_onto(x, &self.post_attention_layernorm)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The sampler: ten Euler steps carry noise to actions. Time convention: t = 1 is noise, t = 0 is the action.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::error::{NetworkError, Result};
+use super::weights::placed;
 use crate::policy::RtcGuidance;
 use crate::policy::rtc;
 
@@ -67,8 +68,8 @@ impl Guide {
         let horizon = guidance.execution_horizon.min(guidance.left_over.len());
         let weights = rtc::weights(guidance.schedule, guidance.inference_delay, horizon, chunk);
         Ok(Some(Self {
-            target: Tensor::from_data(TensorData::new(target, [1, chunk, max_action_dim]), device),
-            weights: Tensor::from_data(TensorData::new(weights, [1, chunk, 1]), device),
+            target: placed(target, [1, chunk, max_action_dim], device),
+            weights: placed(weights, [1, chunk, 1], device),
             max_guidance_weight: guidance.max_guidance_weight,
         }))
     }

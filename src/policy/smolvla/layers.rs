@@ -2,43 +2,78 @@
 
 use burn::tensor::{Tensor, module};
 
+use super::cpu::{self, Before, Packed, Rows};
+
 /// `y = x Wᵀ + b`, mirrors `torch.nn.Linear`.
 #[derive(Clone, Debug)]
-pub(super) struct Linear {
-    /// `[outputs, inputs]`, as in the checkpoint; the product reads it transposed, which costs no copy.
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
+pub(super) struct Linear(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    /// For Burn's own product.
+    Tensors {
+        /// `[outputs, inputs]`, as in the checkpoint; the product reads it transposed, which costs no copy.
+        weight: Tensor<2>,
+        bias: Option<Tensor<1>>,
+    },
+    /// For the CPU's.
+    Packed(Packed),
 }
 
 impl Linear {
+    /// In the form that the device does best.
     pub(super) fn new(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
-        Self { weight, bias }
+        if cpu::holds(&weight) {
+            Self(Form::Packed(cpu::pack(weight, bias)))
+        } else {
+            Self::of_tensors(weight, bias)
+        }
     }
 
-    /// Rows `from..to` of the outputs as a layer of their own, sharing memory where the device allows.
+    /// For Burn's own product, on any device.
+    pub(super) fn of_tensors(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
+        Self(Form::Tensors { weight, bias })
+    }
+
+    /// Rows `from..to` of the outputs as a layer of their own, sharing memory where the form allows.
     pub(super) fn outputs(&self, from: usize, to: usize) -> Self {
-        Self {
-            weight: self.weight.clone().narrow(0, from, to - from),
-            bias: self
-                .bias
-                .clone()
-                .map(|bias| bias.narrow(0, from, to - from)),
-        }
+        Self(match &self.0 {
+            Form::Packed(packed) => Form::Packed(packed.narrow(from, to)),
+            Form::Tensors { weight, bias } => Form::Tensors {
+                weight: weight.clone().narrow(0, from, to - from),
+                bias: bias.clone().map(|bias| bias.narrow(0, from, to - from)),
+            },
+        })
     }
 
     /// # Shapes
     /// `[batch, seq, inputs]` to `[batch, seq, outputs]`. The rows of the batch are folded into one matrix, so that
     /// the weight is read once.
     pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let (weight, bias) = match &self.0 {
+            Form::Packed(packed) => return cpu::product(packed, x, Before::Plain, false, None),
+            Form::Tensors { weight, bias } => (weight, bias),
+        };
         let [batch, seq, inputs] = x.dims();
-        let [outputs, _] = self.weight.dims();
+        let [outputs, _] = weight.dims();
         let rows = x.reshape([batch * seq, inputs]); // [rows, inputs]
-        let y = rows.matmul(self.weight.clone().transpose()); // [rows, outputs]
-        let y = match &self.bias {
+        let y = rows.matmul(weight.clone().transpose()); // [rows, outputs]
+        let y = match bias {
             Some(bias) => y + bias.clone().unsqueeze(),
             None => y,
         };
         y.reshape([batch, seq, outputs])
+    }
+
+    /// `residual + self(x)`
+    ///
+    /// # Shapes
+    /// As [`Linear::forward`]; the residual has the answer's.
+    pub(super) fn forward_onto(&self, residual: Tensor<3>, x: Tensor<3>) -> Tensor<3> {
+        match &self.0 {
+            Form::Packed(packed) => cpu::product(packed, x, Before::Plain, false, Some(residual)),
+            Form::Tensors { .. } => residual + self.forward(x),
+        }
     }
 }
 
@@ -61,6 +96,22 @@ impl RmsNorm {
         let root = mean.add_scalar(self.eps).sqrt();
         x.div(root).mul(self.weight.clone().unsqueeze())
     }
+
+    /// `linear(self(x))`
+    ///
+    /// # Shapes
+    /// As [`Linear::forward`].
+    pub(super) fn then(&self, linear: &Linear, x: Tensor<3>) -> Tensor<3> {
+        let Form::Packed(packed) = &linear.0 else {
+            return linear.forward(self.forward(x));
+        };
+        let weight = Rows::of(self.weight.clone());
+        let before = Before::RmsNorm {
+            weight: weight.values(),
+            eps: self.eps as f32,
+        };
+        cpu::product(packed, x, before, false, None)
+    }
 }
 
 /// Mirrors `torch.nn.LayerNorm`.
@@ -80,6 +131,24 @@ impl LayerNorm {
     /// `[batch, seq, width]`, unchanged.
     pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         module::layer_norm(x, self.weight.clone(), Some(self.bias.clone()), self.eps)
+    }
+
+    /// `linear(self(x))`, and [`gelu_tanh`] of it if asked for.
+    ///
+    /// # Shapes
+    /// As [`Linear::forward`].
+    pub(super) fn then(&self, linear: &Linear, gelu: bool, x: Tensor<3>) -> Tensor<3> {
+        let Form::Packed(packed) = &linear.0 else {
+            let y = linear.forward(self.forward(x));
+            return if gelu { gelu_tanh(y) } else { y };
+        };
+        let (weight, bias) = (Rows::of(self.weight.clone()), Rows::of(self.bias.clone()));
+        let before = Before::LayerNorm {
+            weight: weight.values(),
+            bias: bias.values(),
+            eps: self.eps as f32,
+        };
+        cpu::product(packed, x, before, gelu, None)
     }
 }
 
@@ -101,7 +170,7 @@ pub(super) fn gelu_tanh<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     x.div(twice_u.exp().add_scalar(1.0))
 }
 
-/// The gated MLP of Llama after its norm: `down(silu(gate(x)) · up(x))`, gate and up side by side in one product.
+/// The gated MLP of Llama with its residual: `x + down(silu(gate(norm x)) · up(norm x))`, gate and up side by side in one product.
 #[derive(Clone, Debug)]
 pub(super) struct GatedMlp {
     /// `gate_proj` and `up_proj`.
@@ -113,11 +182,14 @@ pub(super) struct GatedMlp {
 impl GatedMlp {
     /// # Shapes
     /// `[batch, seq, width]`, unchanged.
-    pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let both = self.gate_up_proj.forward(x); // [batch, seq, 2 * intermediate]
+    pub(super) fn forward_onto(&self, x: Tensor<3>, norm: &RmsNorm) -> Tensor<3> {
+        let both = norm.then(&self.gate_up_proj, x.clone()); // [batch, seq, 2 * intermediate]
+        if let Form::Packed(down) = &self.down_proj.0 {
+            return cpu::product(down, both, Before::Gated, false, Some(x));
+        }
         let gate = both.clone().narrow(2, 0, self.intermediate_size);
         let up = both.narrow(2, self.intermediate_size, self.intermediate_size);
-        self.down_proj.forward(silu(gate) * up)
+        self.down_proj.forward_onto(x, silu(gate) * up)
     }
 }
 

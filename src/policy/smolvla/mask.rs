@@ -1,6 +1,8 @@
 //! Who may look at whom: attention masks and positions from padding and block flags, on the host.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+
+use super::weights::placed;
 
 /// What a masked score is raised by: the least finite f32, so that a wholly masked row becomes uniform instead of NaN.
 pub(super) const MASKED: f32 = f32::MIN;
@@ -68,7 +70,7 @@ pub(super) fn bias(
         .iter()
         .map(|&visible| if visible { 0.0 } else { MASKED })
         .collect();
-    Tensor::from_data(TensorData::new(values, [batch, 1, rows, keys]), device)
+    placed(values, [batch, 1, rows, keys], device)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod attention;
 mod cache;
 mod connector;
+mod cpu;
 mod embedding;
 mod error;
 mod expert;
@@ -27,7 +28,7 @@ mod weights;
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 pub use cache::PrefixCache;
 pub use error::{NetworkError, Result};
@@ -101,6 +102,9 @@ impl SmolVla {
     ) -> Result<Self> {
         check_architecture(architecture)?;
         let mut weights = Weights::new(source, device, progress);
+        if extent == Extent::Whole {
+            weights = weights.as_tensors();
+        }
         let weights = &mut weights;
         let lm_expert = LmExpert::load(weights, architecture)?;
         let (a, width) = (architecture, architecture.expert_hidden_size);
@@ -276,7 +280,7 @@ impl SmolVla {
             self.architecture().chunk_size,
             self.architecture().max_action_dim,
         ];
-        Tensor::from_data(TensorData::new(input.noise.clone(), shape), self.device())
+        weights::placed(input.noise.clone(), shape, self.device())
     }
 }
 

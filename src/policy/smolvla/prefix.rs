@@ -7,6 +7,8 @@ use super::error::{NetworkError, Result};
 use super::trace::Trace;
 use super::vision::Pictures;
 use super::vlm::Vlm;
+use super::weights::placed;
+use crate::gpu;
 use crate::policy::{Architecture, ImageInput, NetworkInput};
 
 /// Patches on an edge of a picture, at most: attention takes memory with the fourth power of it. SmolVLM2 has 32.
@@ -179,22 +181,19 @@ impl Vlm {
             })
             .map(|source| row_of(source) as i32)
             .collect();
-        let state = TensorData::new(
-            input.state.clone(),
-            [input.batch, 1, self.architecture.max_state_dim],
-        );
-        let state = self
-            .state_proj
-            .forward(Tensor::from_data(state, &self.device));
-        let words = TensorData::new(layout.host_rows, [host_rows, width]);
+        let shape = [input.batch, 1, self.architecture.max_state_dim];
+        let state = placed(input.state.clone(), shape, &self.device);
+        let state = self.state_proj.forward(state);
         let mut table: Vec<Tensor<2>> = vec![
-            Tensor::from_data(words, &self.device),
+            placed(layout.host_rows, [host_rows, width], &self.device),
             state.reshape([input.batch, width]),
         ];
         if let Some(features) = features {
             let scaled = features.mul_scalar((width as f64).sqrt());
             table.insert(0, scaled.reshape([count * tokens, width]));
         }
+        // The device holds them in four bytes each.
+        gpu::note_upload(4 * indices.len());
         let indices = Tensor::<1, Int>::from_data(
             TensorData::new(indices, [input.batch * longest]),
             &self.device,

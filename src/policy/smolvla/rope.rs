@@ -1,6 +1,10 @@
 //! Rotary positions, as SmolVLA does them: base 10000 whatever the VLM's config says, halves rotated, in f32.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+
+use super::weights::placed;
+
+use super::cpu;
 
 /// SmolVLA's own `apply_rope` ignores the VLM's `rope_theta` of 100000.
 const BASE: f32 = 10_000.0;
@@ -46,8 +50,8 @@ impl RopeTable {
         }
         let shape = [positions.len(), seq, total, head_dim];
         Self {
-            cos: Tensor::from_data(TensorData::new(cos, shape), device),
-            sin: Tensor::from_data(TensorData::new(sin, shape), device),
+            cos: placed(cos, shape, device),
+            sin: placed(sin, shape, device),
         }
     }
 
@@ -56,6 +60,9 @@ impl RopeTable {
     /// # Shapes
     /// `[batch, seq, heads, head_dim]`, unchanged.
     pub(super) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
+        if cpu::holds(&x) {
+            return cpu::rotate(x, &self.cos, &self.sin);
+        }
         let [batch, seq, heads, head_dim] = x.dims();
         let swapped = x
             .clone()

@@ -1,10 +1,10 @@
 //! The noisy actions and the time, as the expert reads them.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::error::Result;
 use super::layers::{Linear, silu};
-use super::weights::Weights;
+use super::weights::{Weights, placed};
 use crate::policy::Architecture;
 
 /// Mirrors `embed_suffix`: `out(silu(in(action_in_proj(x_t) ⊕ sinusoid(t))))`.
@@ -42,8 +42,8 @@ impl SuffixEmbedding {
                 width,
                 true,
             )?,
-            action_mlp_in: Linear::new(action_part, None),
-            time_mlp_in: Linear::new(time_part, Some(bias)),
+            action_mlp_in: weights.layer(action_part, None),
+            time_mlp_in: weights.layer(time_part, Some(bias)),
             action_time_mlp_out: weights.linear("model.action_time_mlp_out", width, width, true)?,
             width,
             periods: (architecture.min_period, architecture.max_period),
@@ -60,8 +60,8 @@ impl SuffixEmbedding {
             .iter()
             .flat_map(|&time| sinusoid(time, self.width, self.periods))
             .collect();
-        let table = TensorData::new(table, [1, times.len(), self.width]);
-        self.time_mlp_in.forward(Tensor::from_data(table, device))
+        let table = placed(table, [1, times.len(), self.width], device);
+        self.time_mlp_in.forward(table)
     }
 
     /// # Shapes

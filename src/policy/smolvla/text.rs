@@ -235,19 +235,17 @@ impl TextLayer {
     ) -> (Tensor<3>, Tensor<5>) {
         let [batch, len, _] = x.dims();
         let qkv = self
-            .qkv_proj
-            .forward(self.input_layernorm.forward(x.clone()))
+            .input_layernorm
+            .then(&self.qkv_proj, x.clone())
             .reshape([batch, len, heads.queries + 2 * heads.keys, heads.head_dim]);
         let qkv = rope.apply(qkv);
         let q = qkv.clone().narrow(2, 0, heads.queries).swap_dims(1, 2);
         let kv = heads.keys_and_values(qkv.narrow(2, heads.queries, 2 * heads.keys));
         let [k, v] = halves(&kv);
         let attended = attention(q, k, v, Some(bias.clone()));
-        let x = x + self.o_proj.forward(attended);
-        let mlp = self
-            .mlp
-            .forward(self.post_attention_layernorm.forward(x.clone()));
-        (x + mlp, kv)
+        let x = self.o_proj.forward_onto(x, attended);
+        let x = self.mlp.forward_onto(x, &self.post_attention_layernorm);
+        (x, kv)
     }
 }
 
@@ -273,10 +271,12 @@ impl LastLayer {
 
     fn forward(&self, x: Tensor<3>, heads: HeadSizes, rope: &RopeTable) -> Tensor<5> {
         let [batch, len, _] = x.dims();
-        let kv = self
-            .kv_proj
-            .forward(self.input_layernorm.forward(x))
-            .reshape([batch, len, 2 * heads.keys, heads.head_dim]);
+        let kv = self.input_layernorm.then(&self.kv_proj, x).reshape([
+            batch,
+            len,
+            2 * heads.keys,
+            heads.head_dim,
+        ]);
         heads.keys_and_values(rope.apply(kv))
     }
 }

@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::error::{NetworkError, Result};
+use crate::gpu;
 
 /// One intermediate tensor, copied to the host.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,14 +110,17 @@ impl Trace {
     }
 }
 
-/// Reads a tensor to the host and so waits for the device.
+/// Reads a tensor to the host and so waits for the device. All that comes back from the device comes through here, and is
+/// counted.
 pub(super) fn values_of<const D: usize>(tensor: Tensor<D>, stage: &str) -> Result<Vec<f32>> {
-    tensor
+    let values = tensor
         .try_into_vec_as::<f32>()
         .map_err(|error| NetworkError::Device {
             stage: stage.to_owned(),
             reason: error.to_string(),
-        })
+        })?;
+    gpu::note_read_back(size_of_val(values.as_slice()));
+    Ok(values)
 }
 
 /// Waits until `tensor` is computed, by reading one value of it: a plain sync does not always wait.

@@ -1,12 +1,12 @@
 //! The eyes: SigLIP turns each picture into patch features.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 
 use super::attention::attention;
 use super::error::{NetworkError, Result};
-use super::layers::{LayerNorm, Linear, gelu_tanh};
+use super::layers::{LayerNorm, Linear};
 use super::trace::Trace;
-use super::weights::Weights;
+use super::weights::{Weights, placed};
 use crate::policy::{Architecture, VisionArchitecture};
 
 pub(super) const PREFIX: &str = "model.vlm_with_expert.vlm.model.vision_model";
@@ -63,7 +63,7 @@ impl VisionModel {
             .map(|i| EncoderLayer::load(weights, vision, i))
             .collect::<Result<_>>()?;
         Ok(Self {
-            patch_embedding: Linear::new(kernel, Some(bias)),
+            patch_embedding: weights.layer(kernel, Some(bias)),
             position_embedding,
             layers,
             post_layernorm: weights.layer_norm(
@@ -114,11 +114,11 @@ impl VisionModel {
             unfold(pixels, [height, width], patch, &mut patches);
         }
         let shape = [pictures.pixels.len(), rows * columns, 3 * patch * patch];
-        let patches = Tensor::from_data(TensorData::new(patches, shape), device);
+        let patches = placed(patches, shape, device);
         let (table, side) = (&self.position_embedding, self.positions_a_side);
         let positions = positions(table, self.hidden_size, side, [rows, columns]);
-        let positions = TensorData::new(positions, [1, rows * columns, self.hidden_size]);
-        Ok(self.patch_embedding.forward(patches) + Tensor::from_data(positions, device))
+        let positions = placed(positions, [1, rows * columns, self.hidden_size], device);
+        Ok(self.patch_embedding.forward(patches) + positions)
     }
 }
 
@@ -194,16 +194,15 @@ impl EncoderLayer {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let [n, patches, hidden] = x.dims();
         let qkv = self
-            .qkv_proj
-            .forward(self.layer_norm1.forward(x.clone()))
+            .layer_norm1
+            .then(&self.qkv_proj, false, x.clone())
             .reshape([n, patches, 3, self.num_heads, hidden / self.num_heads])
             .permute([2, 0, 3, 1, 4]); // [3, n, heads, patches, head_dim]
         let part = |i: usize| qkv.clone().narrow(0, i, 1).squeeze_dim::<4>(0);
-        let x = x + self
-            .out_proj
-            .forward(attention(part(0), part(1), part(2), None));
-        let mlp = self.fc1.forward(self.layer_norm2.forward(x.clone()));
-        x + self.fc2.forward(gelu_tanh(mlp))
+        let attended = attention(part(0), part(1), part(2), None);
+        let x = self.out_proj.forward_onto(x, attended);
+        let mlp = self.layer_norm2.then(&self.fc1, true, x.clone());
+        self.fc2.forward_onto(x, mlp)
     }
 }
 

@@ -4,6 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::error::{NetworkError, Result};
 use super::layers::{LayerNorm, Linear, RmsNorm};
+use crate::gpu;
 use crate::policy::TensorSource;
 
 /// Reads tensors by name, checks their shapes and uploads them.
@@ -11,6 +12,8 @@ pub(super) struct Weights<'a> {
     source: &'a dyn TensorSource,
     device: &'a Device,
     progress: &'a mut dyn FnMut(f32),
+    /// Linear layers stay tensors, whatever the device does best.
+    as_tensors: bool,
     /// Elements read so far, and in the whole checkpoint.
     read: u64,
     total: u64,
@@ -33,8 +36,24 @@ impl<'a> Weights<'a> {
             source,
             device,
             progress,
+            as_tensors: false,
             read: 0,
             total,
+        }
+    }
+
+    /// Keeps linear layers as tensors: for the naive twin, which runs operation by operation.
+    pub(super) fn as_tensors(mut self) -> Self {
+        self.as_tensors = true;
+        self
+    }
+
+    /// A linear layer of tensors on the device.
+    pub(super) fn layer(&self, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Linear {
+        if self.as_tensors {
+            Linear::of_tensors(weight, bias)
+        } else {
+            Linear::new(weight, bias)
         }
     }
 
@@ -92,7 +111,7 @@ impl<'a> Weights<'a> {
 
     /// Copies host values to the device.
     pub(super) fn upload<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Tensor<D> {
-        Tensor::from_data(TensorData::new(values, shape), self.device)
+        placed(values, shape, self.device)
     }
 
     /// `{name}.weight` and, if wanted, `{name}.bias`.
@@ -114,6 +133,15 @@ impl<'a> Weights<'a> {
         inputs: usize,
         bias: bool,
     ) -> Result<Linear> {
+        if let [(name, outputs, 1.0)] = *parts {
+            // As it was read, without another copy.
+            let weight = self.host(&format!("{name}.weight"), &[outputs, inputs])?;
+            let weight = self.upload(weight, [outputs, inputs]);
+            let bias = bias
+                .then(|| self.vector(&format!("{name}.bias"), outputs))
+                .transpose()?;
+            return Ok(Linear::new(weight, bias));
+        }
         let outputs = parts.iter().map(|part| part.1).sum();
         let mut weight = Vec::with_capacity(inputs * outputs);
         let mut biases = Vec::new();
@@ -127,7 +155,7 @@ impl<'a> Weights<'a> {
         }
         let weight = self.upload(weight, [outputs, inputs]);
         let bias = bias.then(|| self.upload(biases, [outputs]));
-        Ok(Linear::new(weight, bias))
+        Ok(self.layer(weight, bias))
     }
 
     /// `{name}.weight` of a norm without mean.
@@ -155,4 +183,14 @@ fn append_scaled(to: &mut Vec<f32>, values: &[f32], scale: f32) {
 /// Elements of a tensor of that shape.
 pub(super) fn elements(shape: &[usize]) -> usize {
     shape.iter().product()
+}
+
+/// Host values as a tensor of the device. All that a chunk sends to the device goes through here, and is counted.
+pub(super) fn placed<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D> {
+    gpu::note_upload(size_of_val(values.as_slice()));
+    Tensor::from_data(TensorData::new(values, shape), device)
 }

@@ -57,7 +57,7 @@ use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
     ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
-    PolicyStatus, Sample, Snapshot, Sources, Stopped, ViewBinding,
+    PolicyStatus, Punctuality, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -100,6 +100,9 @@ pub struct Pace {
     pub tick_p99: Duration,
     pub jitter_p99: Duration,
     pub bus_p99: Duration,
+    /// While the policy is ready and not asked, and while it thinks.
+    pub idle: Punctuality,
+    pub thinking: Punctuality,
 }
 
 /// Everything that came in since the last tick.
@@ -345,6 +348,14 @@ impl Control {
     /// Whether goals are being sent, so that a loop that stands still is a hazard.
     pub fn drives(&self) -> bool {
         self.arm.armed
+    }
+
+    /// Whether the policy is answering; `None` while there is none that could.
+    pub fn thinks(&self) -> Option<bool> {
+        match self.supervisor.status() {
+            PolicyStatus::Ready { busy } => Some(busy),
+            _ => None,
+        }
     }
 
     /// Since when the policy owes an answer: from a request, or from the start while it is loaded.

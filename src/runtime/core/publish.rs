@@ -64,6 +64,8 @@ impl Control {
             tick_p99: self.pace.tick_p99,
             jitter_p99: self.pace.jitter_p99,
             bus_p99: self.pace.bus_p99,
+            idle: self.pace.idle,
+            thinking: self.pace.thinking,
             measured: self.arm.measured,
             commanded: self.arm.commanded,
             jog: self.jog.goal,

@@ -25,10 +25,8 @@ pub(super) fn text_layer(
     let (q, k, v) = query_key_value(&layer.qkv_proj, &normed, heads, positions);
     let attended = eager_attention(q, k.clone(), v.clone(), bias.clone());
     let x = x + layer.o_proj.forward(attended);
-    let mlp = layer
-        .mlp
-        .forward(layer.post_attention_layernorm.forward(x.clone()));
-    (x + mlp, GrowingCache { k, v })
+    let x = layer.mlp.forward_onto(x, &layer.post_attention_layernorm);
+    (x, GrowingCache { k, v })
 }
 
 /// Three products where the twin has one, and a rotation each for queries and keys.

@@ -1,12 +1,13 @@
 //! The prefix with all its padding: blank cameras, padded words, and `prefix_length`.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use super::NaiveSmolVla;
 use crate::policy::smolvla::error::Result;
 use crate::policy::smolvla::mask::{att_2d_masks, position_ids};
 use crate::policy::smolvla::trace::Trace;
 use crate::policy::smolvla::vision::Pictures;
+use crate::policy::smolvla::weights::placed;
 use crate::policy::{ImageInput, NetworkInput};
 
 /// The padded prefix with its masks, all `[batch, len]` but the embeddings.
@@ -97,8 +98,8 @@ impl NaiveSmolVla {
             mask.extend((0..words).map(|at| at < prompt.len()));
             mask.push(true);
         }
-        let state = TensorData::new(input.state.clone(), [batch, 1, a.max_state_dim]);
-        let state = Tensor::from_data(state, &self.network.vlm.device);
+        let shape = [batch, 1, a.max_state_dim];
+        let state = placed(input.state.clone(), shape, &self.network.vlm.device);
         parts.push(self.network.vlm.state_proj.forward(state));
         let embs = Tensor::cat(parts, 1);
         Ok(self.pad(embs, pad_masks))
@@ -173,9 +174,6 @@ impl NaiveSmolVla {
             }
         }
         let shape = [prompts.len(), len, network.vlm.architecture.hidden_size];
-        Ok(Tensor::from_data(
-            TensorData::new(rows, shape),
-            &network.vlm.device,
-        ))
+        Ok(placed(rows, shape, &network.vlm.device))
     }
 }

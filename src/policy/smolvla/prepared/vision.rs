@@ -126,6 +126,7 @@ impl PreparedVision {
         if self.plan.as_ref().map(|plan| plan.geometry) != Some(geometry) {
             self.plan = None;
             self.plan = Some(self.plan_for(kernels, geometry)?);
+            kernels.compute.settle(&mut |_| ())?;
         }
         Ok(())
     }

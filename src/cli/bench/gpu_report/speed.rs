@@ -1,0 +1,103 @@
+//! How fast a GPU computes a chunk: every network and precision that can fly here, in turns, with all that was counted.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::cli::bench::cards;
+use crate::cli::bench::case::Case;
+use crate::cli::bench::floor::Floor;
+use crate::cli::bench::holdings::Holdings;
+use crate::cli::bench::made::Made;
+use crate::cli::bench::measure::{self, Difference, Measured, Rounds};
+use crate::cli::bench::report::{Stages, Subject, print_stages};
+use crate::cli::bench::{counted_work, subject};
+use crate::cli::cost::chunk_cost;
+use crate::gpu::OpenedDevice;
+
+/// Times, counts and memory of one network in one precision.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    #[serde(flatten)]
+    pub subject: Subject,
+    #[serde(flatten)]
+    pub stages: Stages,
+    /// What it holds on the device; loaded beside the others.
+    pub memory: Holdings,
+    /// Of its actions from those of the first measurement, normalised.
+    pub difference: Difference,
+}
+
+/// Measures, and says what the GPU's data sheet would allow if its name is known.
+pub fn measure(
+    size: Made,
+    device: &OpenedDevice,
+    runs: u64,
+    until: Instant,
+) -> anyhow::Result<(Vec<Measurement>, Option<Floor>)> {
+    let mut loaded = Vec::new();
+    let before = Holdings::now(device);
+    let case = Case::make(size, None, None, device)?;
+    let memory = Holdings::now(device).since(&before);
+    loaded.push((case, memory));
+    let watches: Vec<_> = loaded.iter().map(|(case, _)| case.watch(device)).collect();
+    let rounds = Rounds {
+        most: runs,
+        until: Some(until),
+        clock: true,
+    };
+    let measured = measure::measure(&watches, rounds)?;
+    let mut found: Vec<_> = measured
+        .iter()
+        .zip(&loaded)
+        .map(|(measured, (case, memory))| measurement(case, device, measured, *memory))
+        .collect();
+    compare(&mut found);
+    let flown = (&measured[0], &loaded[0].0);
+    let floor = cards::of_adapter(&device.name)
+        .map(|card| Floor::of(card, &counted_work(flown.1, &flown.0.counts)));
+    Ok((found, floor))
+}
+
+fn measurement(
+    case: &Case,
+    device: &OpenedDevice,
+    measured: &Measured,
+    memory: Holdings,
+) -> Measurement {
+    let cost = chunk_cost(&case.architecture, case.work(measured.way));
+    Measurement {
+        subject: subject(case, device, measured),
+        stages: measured.stages(cost, true),
+        memory,
+        difference: measured.difference,
+    }
+}
+
+/// Writes into the first how much longer the others took.
+fn compare(found: &mut [Measurement]) {
+    if let Some((first, others)) = found.split_first_mut() {
+        for other in others
+            .iter()
+            .filter(|other| other.subject.way != first.subject.way)
+        {
+            first.stages.compare(other.subject.way, &other.stages);
+        }
+    }
+}
+
+impl Measurement {
+    /// The times as a table.
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Subject { way, precision, .. } = &self.subject;
+        let Difference { max, mean } = self.difference;
+        writeln!(
+            out,
+            "\n{way}, {precision}; {} runs after a first of {:.0} ms; actions {max:.1e} at most, {mean:.1e} in the mean from the first",
+            self.subject.runs, self.subject.first_run_ms
+        )?;
+        print_stages(&self.stages, out)?;
+        self.memory.print(out)
+    }
+}
