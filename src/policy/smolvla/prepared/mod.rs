@@ -104,6 +104,11 @@ impl PreparedSmolVla {
         &self.compute
     }
 
+    /// The prepared launches of vision, prefix and steps, where there are any, once there was a chunk.
+    pub fn sequences(&self) -> [Option<&Sequence>; 3] {
+        [None, None, self.denoise_sequence()]
+    }
+
     /// The prepared launches of the steps, once there was a chunk.
     pub fn denoise_sequence(&self) -> Option<&Sequence> {
         self.expert.sequence()
@@ -152,16 +157,19 @@ impl PreparedSmolVla {
         if let Some(features) = &features {
             trace::wait_for(features, "the pictures")?;
         }
+        trace.mark("vision");
         let vision = start.elapsed();
 
         let start = Instant::now();
         let prefix = self.vlm.embed_prefix(input, features)?;
         trace.see(|| "prefix.embs".into(), &prefix.embs)?;
         self.prefill(&prefix, num_steps, trace)?;
+        trace.mark("prefix");
         let prefix = start.elapsed();
 
         let start = Instant::now();
         let denoised = self.expert.denoise(&input.noise, guidance, trace)?;
+        trace.mark("denoise");
         self.denoise_host = denoised.host;
         Ok(Sample {
             actions: finite(denoised.actions)?,
