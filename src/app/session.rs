@@ -85,9 +85,10 @@ pub fn open(mut options: RigOptions, drawing: &Drawing) -> anyhow::Result<()> {
     // Opened first, on this thread: the window cannot wait for the policy's.
     let shared = drawing
         .one_device
-        .then(|| gpu::open(options.device))
+        .then(|| gpu::open_for(options.device))
         .transpose()?
         .and_then(|device| device.setup);
+    options.is_shown = true;
     let path = settings_path(&mut options);
     let settings = path
         .as_ref()
@@ -216,7 +217,7 @@ mod tests {
     fn options() -> RigOptions {
         RigOptions {
             policy: LoadRequest::default(),
-            device: DeviceChoice::Flex,
+            device: DeviceChoice::Flex.into(),
             arm: ArmChoice::Simulated,
             arm_named: false,
             leader: None,
@@ -228,6 +229,7 @@ mod tests {
             knobs: Knobs::default(),
             seed: 0,
             takeoff: true,
+            is_shown: true,
             faults: vec![],
         }
     }

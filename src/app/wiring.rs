@@ -14,10 +14,9 @@ use crate::app::world::{self, World};
 use crate::arm::{Bounds, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
-use crate::gpu::{self, DeviceChoice};
+use crate::gpu::Wish;
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
-use crate::priority::{self, Urgency};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
     ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
@@ -28,10 +27,14 @@ use crate::runtime::{
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
 /// What to put together.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "answers to independent questions"
+)]
 #[derive(Clone, Debug)]
 pub struct RigOptions {
     pub policy: LoadRequest,
-    pub device: DeviceChoice,
+    pub device: Wish,
     pub arm: ArmChoice,
     /// The arm was named, so that no remembered one takes its place.
     pub arm_named: bool,
@@ -51,6 +54,8 @@ pub struct RigOptions {
     pub seed: u64,
     /// Switches torque on and lets the policy drive without a click.
     pub takeoff: bool,
+    /// A window shows it.
+    pub is_shown: bool,
     /// What went wrong before, for the operator: kind, what happened, what to do.
     pub faults: Vec<(FaultKind, String, String)>,
 }
@@ -82,8 +87,10 @@ impl Rig {
     /// The calibration cannot be read, a camera cannot be opened at all in this build, or the system gives no thread.
     pub fn start(options: RigOptions) -> anyhow::Result<Self> {
         let clock = Clock::real();
-        yield_to_the_arm();
-        let mut setup = Setup::new(clock.clone(), policy_loader(options.device));
+        let mut setup = Setup::new(
+            clock.clone(),
+            policy_loader(options.device, options.is_shown),
+        );
         let world = match &options.arm {
             ArmChoice::Simulated => {
                 let world = World::start(clock.clone(), options.seed)
@@ -134,18 +141,6 @@ impl Rig {
         drop(self.cameras);
         drop(self.world);
         halted
-    }
-}
-
-/// Inference on the CPU spreads over every core: its workers go last, so that the arm, the cameras and the window do not wait.
-fn yield_to_the_arm() {
-    let workers = rayon::ThreadPoolBuilder::new()
-        .thread_name(|number| format!("worker-{number}"))
-        .start_handler(|_| {
-            priority::claim(Urgency::Patient);
-        });
-    if let Err(error) = workers.build_global() {
-        log::debug!("the workers are there already: {error}");
     }
 }
 
@@ -258,19 +253,25 @@ fn refusal(error: impl std::error::Error) -> Refusal {
 /// Loads policies on the thread that runs them; the device is opened there too, because tensors may not change threads.
 ///
 /// A device that computes something else than the CPU on a tiny network is refused before it may drive.
-pub fn policy_loader(choice: DeviceChoice) -> PolicyLoader {
+///
+/// With a window, `is_shown`, chunks are computed in pieces, so that pictures get in between.
+pub fn policy_loader(wish: Wish, is_shown: bool) -> PolicyLoader {
     Arc::new(move |request, progress| {
         progress(LoadProgress {
             stage: LoadStage::Opening,
             fraction: None,
         });
-        let device = gpu::open(choice).map_err(refusal)?;
+        let verdicts = Verdicts::of_user();
+        let device = self_test::open(wish, &verdicts).map_err(refusal)?;
         log::info!("device: {} ({})", device.summary(), device.why);
+        if let Some(compute) = &device.compute {
+            compute.let_pictures_between(is_shown);
+        }
         progress(LoadProgress {
             stage: LoadStage::SelfTest,
             fraction: None,
         });
-        let passed = self_test::verify(&device, &Verdicts::of_user()).map_err(refusal)?;
+        let passed = self_test::verify(&device, &verdicts).map_err(refusal)?;
         log::info!("self-test: {passed}");
         log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)

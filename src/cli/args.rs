@@ -9,7 +9,7 @@ use crate::camera;
 use crate::cli::bench::Made;
 use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
-use crate::gpu::DeviceChoice;
+use crate::gpu::{DeviceChoice, Kernels, Precision, Wish};
 use crate::policy::RtcSchedule;
 use crate::runtime::{Aggregate, Scheduling, ViewBinding};
 
@@ -57,6 +57,23 @@ pub struct DeviceArgs {
     /// auto, flex (the CPU), wgpu (the best hardware adapter), gpu:N (adapter N of `check`), or software
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
+    /// own (this program's, GPU only) or burn (Burn's, on any device) [default: own where it can be]
+    #[arg(long, value_name = "WHOSE", value_parser = parse::named::<Kernels>)]
+    pub kernels: Option<Kernels>,
+    /// f32; f16 (weights at f16, own kernels only); auto (f16 on a hardware GPU that passes its self-test that way, else f32)
+    #[arg(long, value_name = "P", default_value = "f32", value_parser = parse::named::<Precision>)]
+    pub precision: Precision,
+}
+
+impl DeviceArgs {
+    /// All that was said about the device.
+    pub fn wish(&self) -> Wish {
+        Wish {
+            device: self.device,
+            kernels: self.kernels,
+            precision: self.precision,
+        }
+    }
 }
 
 /// The policy.

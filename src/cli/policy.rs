@@ -3,20 +3,21 @@
 use anyhow::{Context as _, anyhow};
 
 use crate::cli::args::PolicyArgs;
-use crate::gpu::{self, DeviceChoice, OpenedDevice};
+use crate::gpu::{OpenedDevice, Wish};
+use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, Inspected};
 use crate::policy::{LoadProgress, LoadRequest, LoadStage, Policy, Refusal};
 
 /// Opens the device and says which it is and why.
-pub fn device(choice: DeviceChoice) -> anyhow::Result<OpenedDevice> {
-    let device = gpu::open(choice).context("no device to compute on")?;
+pub fn device(wish: Wish) -> anyhow::Result<OpenedDevice> {
+    let device = self_test::open(wish, &Verdicts::of_user()).context("no device to compute on")?;
     log::info!("device: {} ({})", device.summary(), device.why);
     Ok(device)
 }
 
 /// Loads the policy.
-pub fn load(args: &PolicyArgs, choice: DeviceChoice) -> anyhow::Result<Box<dyn Policy>> {
-    let device = device(choice)?;
+pub fn load(args: &PolicyArgs, wish: Wish) -> anyhow::Result<Box<dyn Policy>> {
+    let device = device(wish)?;
     policy::load(&request(args), &device, &mut Progress::default().told()).map_err(in_words)
 }
 

@@ -57,7 +57,7 @@ impl From<StageTimes> for Milliseconds {
 
 /// Runs the command.
 pub fn run(args: &PredictArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut policy = policy::load(&args.policy, args.device.device)?;
+    let mut policy = policy::load(&args.policy, args.device.wish())?;
     let spec = policy.spec().clone();
     let observation = Observation {
         images: pictures(&spec.views, &args.images)?,

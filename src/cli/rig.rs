@@ -121,7 +121,7 @@ impl RigArgs {
         let arm = self.arms.follower()?;
         Ok(RigOptions {
             policy: policy::request(&self.policy),
-            device: self.device.device,
+            device: self.device.wish(),
             // A simulation starts by itself; a real arm waits for the operator's command.
             takeoff: arm == ArmChoice::Simulated,
             leader: self.arms.leader()?,
@@ -134,6 +134,7 @@ impl RigArgs {
             task: self.task.clone().unwrap_or_default(),
             knobs: Knobs::untouched(),
             seed: self.seed,
+            is_shown: false,
             faults: Vec::new(),
         })
     }
@@ -186,7 +187,7 @@ mod tests {
         let options = window("smolpilot").options().unwrap();
         assert_eq!(options.policy.source, "demo");
         assert_eq!(options.arm, ArmChoice::Simulated);
-        assert_eq!(options.device, DeviceChoice::Auto);
+        assert_eq!(options.device, DeviceChoice::Auto.into());
         assert!(options.takeoff && options.task.is_empty());
     }
 
@@ -276,7 +277,7 @@ mod tests {
         );
         assert_eq!(
             (options.task.as_str(), options.device),
-            ("stack", DeviceChoice::Flex)
+            ("stack", DeviceChoice::Flex.into())
         );
         assert_eq!(run("smolpilot run").options().unwrap().task, FIRST_TASK);
     }

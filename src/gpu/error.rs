@@ -22,6 +22,9 @@ pub enum Error {
         /// The limit that falls short.
         why: String,
     },
+    /// The device does not compute the way that was asked for.
+    #[error("{0}")]
+    Arithmetic(String),
     /// The driver refused or failed.
     #[error("{adapter} could not be opened: {reason}; update its driver, or use `--device flex`")]
     Driver {

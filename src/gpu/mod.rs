@@ -1,6 +1,7 @@
 //! Which processor computes: finds adapters, opens one, says which and why, and counts what it is made to do.
 
 mod adapter;
+mod arithmetic;
 pub mod bridge;
 mod choice;
 pub mod compute;
@@ -11,10 +12,11 @@ mod open;
 pub mod shaders;
 
 pub use adapter::{Adapter, AdapterKind, adapters};
+pub use arithmetic::{Arithmetic, Kernels, Precision, Wish};
 pub use choice::DeviceChoice;
 pub use count::{
     Copies, DeviceMemory, DriverMemory, LaunchTimes, LaunchWatch, Launches, copies, count_launches,
     driver_memory, memory, note_read_back, note_upload, time_launches,
 };
 pub use error::Error;
-pub use open::{OpenedDevice, PRECISION, open, words as panic_words};
+pub use open::{OpenedDevice, open, open_for, words as panic_words};

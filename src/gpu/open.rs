@@ -9,10 +9,7 @@ use burn_wgpu::WgpuSetup;
 
 use super::adapter::{Adapter, AdapterKind, adapters};
 use super::compute::Compute;
-use super::{DeviceChoice, Error};
-
-/// Arithmetic of the network on every device.
-pub const PRECISION: &str = "f32";
+use super::{Arithmetic, DeviceChoice, Error, Wish};
 
 /// A device that works, and how it came to be chosen.
 #[derive(Clone, Debug)]
@@ -33,6 +30,8 @@ pub struct OpenedDevice {
     pub setup: Option<WgpuSetup>,
     /// Own kernels on the same device, which stay compiled however often it is opened; `None` for the CPU.
     pub compute: Option<Compute>,
+    /// What computes on it, and how weights are held.
+    pub arithmetic: Arithmetic,
 }
 
 impl OpenedDevice {
@@ -43,15 +42,30 @@ impl OpenedDevice {
 
     /// One line for people: adapter, backend, arithmetic.
     pub fn summary(&self) -> String {
-        format!("{}, {PRECISION}", self.place())
+        format!("{}, {}", self.place(), self.arithmetic)
     }
 }
 
-/// Opens a device. The same adapter can be asked for again and is then shared.
+/// Opens a device, to compute on it with own kernels where it has them, in f32. The same adapter can be asked for again and is then
+/// shared.
 ///
 /// # Errors
 /// No such adapter, or a driver that fails. With `Auto` a failing GPU leads to the CPU and is named in `why`.
 pub fn open(choice: DeviceChoice) -> Result<OpenedDevice, Error> {
+    open_for(choice.into())
+}
+
+/// As [`open`], to compute the way that is wished for.
+///
+/// # Errors
+/// As [`open`], and kernels or a precision that the device does not have.
+pub fn open_for(wish: Wish) -> Result<OpenedDevice, Error> {
+    let mut opened = open_any(wish.device)?;
+    opened.arithmetic = wish.arithmetic(&opened)?;
+    Ok(opened)
+}
+
+fn open_any(choice: DeviceChoice) -> Result<OpenedDevice, Error> {
     match choice {
         DeviceChoice::Flex => Ok(cpu("asked for".into())),
         DeviceChoice::Auto => Ok(open_best(&adapters())),
@@ -127,6 +141,7 @@ fn cpu(why: String) -> OpenedDevice {
         software: false,
         setup: None,
         compute: None,
+        arithmetic: Arithmetic::default(),
     }
 }
 
@@ -147,6 +162,7 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
         software: adapter.kind == AdapterKind::Software,
         setup: Some(setup),
         compute: Some(compute),
+        arithmetic: Arithmetic::default(),
     })
 }
 

@@ -7,8 +7,8 @@ use super::config::{Config, MAX_TOKENS};
 use super::demo;
 use super::geometry::{self, ImageTokens};
 use super::hub::{Fetched, Hub, HubId};
+use super::network::Network;
 use super::processor::{POSTPROCESSOR, PREPROCESSOR, Pipeline, Processor};
-use super::smolvla::SmolVla;
 use super::smolvla_policy::SmolVlaPolicy;
 use super::statistics::{self, Normalization, normalization};
 use super::tokenizer::TaskTokenizer;
@@ -16,7 +16,7 @@ use super::{
     Architecture, LoadProgress, LoadRequest, LoadStage, Policy, PolicySpec, Refusal,
     TensorSource as _, vlm_files,
 };
-use crate::gpu::{OpenedDevice, PRECISION};
+use crate::gpu::OpenedDevice;
 
 /// The name under which the built-in demo network is asked for.
 pub const DEMO: &str = "demo";
@@ -96,19 +96,34 @@ pub fn fill(
         });
     };
     told(0.0);
-    let network = SmolVla::load(
+    let network = Network::load(
         &inspected.architecture,
         &inspected.checkpoint,
-        &device.device,
+        device,
         &mut told,
     )
     .map_err(refusal)?;
+    settle(device, progress)?;
     let mut spec = inspected.spec;
     spec.parameters = network.parameters();
     spec.device = device.place();
     spec.device_why.clone_from(&device.why);
-    PRECISION.clone_into(&mut spec.precision);
+    spec.precision = device.arithmetic.to_string();
     Ok(SmolVlaPolicy::new(spec, inspected.processor, network))
+}
+
+/// Waits for the kernels that are still being compiled; a driver that refuses one refuses the policy.
+fn settle(device: &OpenedDevice, progress: &mut dyn FnMut(LoadProgress)) -> Result<(), Refusal> {
+    let Some(compute) = &device.compute else {
+        return Ok(());
+    };
+    let mut told = |fraction| {
+        progress(LoadProgress {
+            stage: LoadStage::Compiling,
+            fraction: Some(fraction),
+        });
+    };
+    compute.settle(&mut told).map_err(refusal)
 }
 
 #[expect(

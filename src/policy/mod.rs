@@ -8,6 +8,7 @@ pub mod export;
 pub mod geometry;
 pub mod hub;
 mod loader;
+mod network;
 mod noise;
 pub mod processor;
 mod progress;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use architecture::{Architecture, ImageInput, NetworkInput, VisionArchitecture};
 pub use loader::{DEMO, Inspected, fill, inspect, load};
+pub use network::Network;
 pub use progress::{LoadProgress, LoadStage, StageClock};
 pub use smolvla_policy::SmolVlaPolicy;
 pub use tensor_source::{HostTensor, TensorSource};
@@ -83,7 +85,7 @@ pub struct PolicySpec {
     pub device: String,
     /// Why this device.
     pub device_why: String,
-    /// Arithmetic, "f32".
+    /// Arithmetic, for example "f16, own kernels".
     pub precision: String,
     /// Things the operator should know: an untrained network, statistics from an old layout, and so on.
     pub warnings: Vec<String>,

@@ -5,8 +5,8 @@ use std::time::Instant;
 use anyhow::{Context as _, anyhow};
 
 use super::processor::Processor;
-use super::smolvla::{SmolVla, Trace};
-use super::{Policy, PolicySpec, PredictOptions, Prediction, StageTimes, noise};
+use super::smolvla::Trace;
+use super::{Network, Policy, PolicySpec, PredictOptions, Prediction, StageTimes, noise};
 use crate::observation::Observation;
 
 /// A loaded checkpoint: the network, and all that is done around it.
@@ -14,12 +14,12 @@ use crate::observation::Observation;
 pub struct SmolVlaPolicy {
     spec: PolicySpec,
     processor: Processor,
-    network: SmolVla,
+    network: Network,
 }
 
 impl SmolVlaPolicy {
     /// Puts a network and its processor together.
-    pub fn new(spec: PolicySpec, processor: Processor, network: SmolVla) -> Self {
+    pub fn new(spec: PolicySpec, processor: Processor, network: Network) -> Self {
         Self {
             spec,
             processor,
@@ -28,8 +28,13 @@ impl SmolVlaPolicy {
     }
 
     /// The network alone, for measurements.
-    pub fn network(&self) -> &SmolVla {
+    pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The same, to run it: own kernels plan anew when sizes change.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
     }
 
     /// What surrounds it.

@@ -92,9 +92,8 @@ impl PolicyThread {
             report,
         };
         thread::Builder::new().name(name).spawn(move || {
-            // Started by the arm's loop, it would begin with its priority. What a driver starts for it goes last as well.
-            let place = priority::claim(Urgency::Patient);
-            log::debug!("priority of the policy: {place}");
+            // Started by the arm's loop, it would begin with its priority, and so would all that a driver starts for it.
+            priority::claim(Urgency::Usual);
             if let Some(previous) = previous {
                 await_end(&previous, PREDECESSOR_LIMIT);
             }

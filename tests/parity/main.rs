@@ -20,7 +20,8 @@ mod whole;
 use burn::tensor::Device;
 
 use reference::Case;
-use smolpilot::gpu::{self, DeviceChoice, OpenedDevice};
+use smolpilot::gpu::compute::Format;
+use smolpilot::gpu::{self, Arithmetic, DeviceChoice, OpenedDevice};
 use smolpilot::policy::self_test::{self, Verdicts};
 
 /// Intermediates are a few dozen f32 sums of numbers up to 10 deep in another order than the reference's; an independent
@@ -57,15 +58,30 @@ fn the_cpu_matches_the_reference() {
 #[test]
 fn wgpu_matches_the_reference() {
     let Some(opened) = gpu() else { return };
+    let own = opened.clone();
+    let opened = OpenedDevice {
+        arithmetic: Arithmetic::default(),
+        ..opened
+    };
     let title = opened.summary();
     units::check(&opened.device, &title);
     for case in stages::CASES.map(Case::open) {
         stages::check(&case, &opened.device, &title);
         whole::check(&case, &opened);
     }
+    for case in stages::CASES.map(Case::open) {
+        whole::check(&case, &own);
+    }
+    for format in [Format::F32, Format::F16, Format::I8] {
+        let mut device = own.clone();
+        device.arithmetic.format = format;
+        let passed = self_test::verify(&device, &Verdicts::forgetful()).unwrap();
+        let (summary, worst) = (device.summary(), &passed.worst);
+        println!("self-test on {summary}: {passed}, worst in {worst}");
+    }
     let passed = self_test::verify(&opened, &Verdicts::forgetful()).unwrap();
-    println!("self-test: {passed}, worst in {}", passed.worst);
-    prepared::check(&opened, &title);
+    println!("self-test on {title}: {passed}, worst in {}", passed.worst);
+    prepared::check(&own, &own.place());
     savings::check(&opened.device, &title);
     savings::count_kernels(&opened.device, &title);
 }

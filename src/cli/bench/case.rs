@@ -11,8 +11,8 @@ use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
-use crate::gpu::OpenedDevice;
 use crate::gpu::compute::Format;
+use crate::gpu::{Arithmetic, Kernels, OpenedDevice};
 use crate::observation::{Frame, Observation};
 use crate::policy::config::Config;
 use crate::policy::smolvla::naive::{LanguagePadding, NaiveSmolVla};
@@ -197,11 +197,23 @@ pub fn has_own_kernels(device: &OpenedDevice) -> bool {
     device.compute.is_some() && !cfg!(feature = "fusion")
 }
 
-/// What flies on a device unasked.
+/// What flies on a device.
 pub fn flying(device: &OpenedDevice) -> Choice {
-    match has_own_kernels(device) {
-        true => (Way::Own, Format::F32),
-        false => (Way::Burn, Format::F32),
+    match device.arithmetic.kernels {
+        Kernels::Own => (Way::Own, device.arithmetic.format),
+        Kernels::Burn => (Way::Burn, Format::F32),
+    }
+}
+
+/// The same device, on which something else flies.
+pub fn flying_otherwise(device: &OpenedDevice, (way, format): Choice) -> OpenedDevice {
+    let kernels = match way {
+        Way::Own => Kernels::Own,
+        Way::Burn | Way::Naive => Kernels::Burn,
+    };
+    OpenedDevice {
+        arithmetic: Arithmetic { kernels, format },
+        ..device.clone()
     }
 }
 

@@ -48,7 +48,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.gpu_report {
         return gpu_report::run(args, file, out);
     }
-    let device = policy::device(args.device.device)?;
+    let device = policy::device(args.device.wish())?;
     let case = Case::of(args)?;
     let before = Holdings::now(&device);
     let network = case.load(flying(&device), &device)?;

@@ -104,9 +104,13 @@ impl Watch<'_> {
         let (seen, actions) = match self.network {
             Loaded::Own(network) => {
                 let compute = network.borrow().compute().clone();
-                own::by_stages(self.device, &compute, Look::Time, |trace| {
-                    self.traced(trace)
-                })?
+                let sample = |trace: &mut Trace| self.traced(trace);
+                let (mut seen, actions) =
+                    own::by_stages(self.device, &compute, Look::Time, sample)?;
+                // The steps end with the answer, so that the mark comes when the device is done.
+                let host = network.borrow().denoise_host();
+                seen.denoise.run.host_ms = Some(host.as_secs_f64() * 1e3);
+                (seen, actions)
             }
             Loaded::Burn(network) => self.by_stages(network, Look::Time)?,
             Loaded::Naive(_) => {

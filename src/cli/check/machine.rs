@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::probe::Speed;
 use crate::camera;
 use crate::clock::Clock;
-use crate::gpu::{self, Adapter, DeviceChoice, OpenedDevice, PRECISION};
+use crate::gpu::{self, Adapter, OpenedDevice, Wish};
 use crate::joint::JOINT_COUNT;
+use crate::policy::self_test::{self, Verdicts};
 use crate::priority::{self, Granted, Urgency};
 use crate::runtime::workshop::{ArmCard, CalibrationState, Line, Order, PortView, Shop, Tools};
 
@@ -26,14 +27,8 @@ pub struct Machine {
     pub cameras: Vec<CameraLine>,
     pub cameras_error: Option<String>,
     pub ports: Vec<PortLine>,
-    pub priority: PriorityLine,
-}
-
-/// Which place the system gives to whom, when all want the processor.
-#[derive(Debug, Serialize)]
-pub struct PriorityLine {
-    pub arm: Granted,
-    pub policy: Granted,
+    /// Which place the arm's loop gets when all want the processor.
+    pub priority: Granted,
 }
 
 /// One adapter and whether the network fits.
@@ -51,7 +46,7 @@ pub struct DeviceLine {
     pub name: String,
     pub backend: String,
     pub driver: String,
-    pub precision: &'static str,
+    pub precision: String,
     pub software: bool,
     pub why: String,
     pub gflops: Option<Speed>,
@@ -77,8 +72,8 @@ pub struct PortLine {
 
 impl Machine {
     /// Looks at everything and opens the device; what fails is part of the report.
-    pub fn look(choice: DeviceChoice) -> (Self, Option<OpenedDevice>) {
-        let opened = gpu::open(choice);
+    pub fn look(wish: Wish) -> (Self, Option<OpenedDevice>) {
+        let opened = self_test::open(wish, &Verdicts::of_user());
         let device_error = opened.as_ref().err().map(ToString::to_string);
         let opened = opened.ok();
         let (cameras, cameras_error) = match camera::list() {
@@ -99,10 +94,7 @@ impl Machine {
             cameras,
             cameras_error,
             ports: ports(),
-            priority: PriorityLine {
-                arm: priority::would_get(Urgency::Arm),
-                policy: priority::would_get(Urgency::Patient),
-            },
+            priority: priority::would_get(Urgency::Arm),
         };
         (machine, opened)
     }
@@ -133,11 +125,7 @@ impl Machine {
         if self.ports.is_empty() {
             writeln!(out, "ports      none")?;
         }
-        let PriorityLine { arm, policy } = &self.priority;
-        writeln!(
-            out,
-            "priority   the arm's loop: {arm}; the policy: {policy}"
-        )?;
+        writeln!(out, "priority   {} for the arm's loop", self.priority)?;
         Ok(())
     }
 
@@ -202,7 +190,7 @@ fn device_line(device: &OpenedDevice) -> DeviceLine {
         name: device.name.clone(),
         backend: device.backend.clone(),
         driver: device.driver.clone(),
-        precision: PRECISION,
+        precision: device.arithmetic.to_string(),
         software: device.software,
         why: device.why.clone(),
         gflops: gflops
@@ -279,6 +267,7 @@ fn card_words(card: &ArmCard) -> String {
 mod tests {
     use super::*;
     use crate::arm::Role;
+    use crate::gpu::DeviceChoice;
 
     #[test]
     fn a_port_that_can_hardly_be_an_arm_says_why() {
@@ -326,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_part_of_the_report() {
-        let (machine, device) = Machine::look(DeviceChoice::Gpu(9999));
+        let (machine, device) = Machine::look(DeviceChoice::Gpu(9999).into());
         assert!(device.is_none() && machine.device.is_none());
         let mut out = Vec::new();
         machine.print(&mut out).unwrap();

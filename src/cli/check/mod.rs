@@ -44,7 +44,7 @@ struct Report {
 
 /// Runs the command. The report always comes; a fault in it makes the exit status 1.
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let (machine, device) = Machine::look(args.device.device);
+    let (machine, device) = Machine::look(args.device.wish());
     let tested = device
         .as_ref()
         .map(|device| self_test::verify(device, &Verdicts::of_user()));

@@ -18,6 +18,7 @@ pub(super) type Kernels = Mutex<BTreeMap<Recipe, Kernel>>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Recipe {
     source: &'static str,
+    eights: bool,
     half: bool,
     bindings: Vec<Binding>,
     /// Names and bits of values.
@@ -29,6 +30,7 @@ impl From<&KernelSpec<'_>> for Recipe {
         let constants = spec.constants.iter();
         Self {
             source: spec.shader.source,
+            eights: spec.shader.eights,
             half: spec.half,
             bindings: spec.bindings.to_vec(),
             constants: constants
@@ -57,13 +59,27 @@ impl Pending {
     }
 }
 
+/// Threads that do nothing else: half as many as there are cores, so that reading goes on beside them. `None` where the system
+/// gives none; whoever asks for a kernel compiles it then.
+fn compilers() -> Option<&'static rayon::ThreadPool> {
+    static COMPILERS: OnceLock<Option<rayon::ThreadPool>> = OnceLock::new();
+    let start = || {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(cores.div_ceil(2))
+            .thread_name(|number| format!("compile-{number}"));
+        threads.build().ok()
+    };
+    COMPILERS.get_or_init(start).as_ref()
+}
+
 impl Compute {
     pub(super) fn kernels(&self) -> MutexGuard<'_, BTreeMap<Recipe, Kernel>> {
         let kernels = self.0.pipelines.lock();
         kernels.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to compile on a thread of the workers.
+    /// Begins to compile on a thread of the compilers.
     pub(super) fn compile(
         &self,
         shader: Shader,
@@ -72,7 +88,7 @@ impl Compute {
     ) -> Pending {
         let pending = Pending::default();
         let (compute, slot) = (self.clone(), pending.clone());
-        rayon::spawn(move || {
+        let work = move || {
             // Compilers are foreign code: some panic instead of returning.
             let make =
                 || compute.checked(shader.name, || compute.pipeline(shader, &recipe, &layout));
@@ -83,7 +99,11 @@ impl Compute {
                 })
             });
             slot.0.get_or_init(|| made);
-        });
+        };
+        match compilers() {
+            Some(compilers) => compilers.spawn(work),
+            None => work(),
+        }
         pending
     }
 
@@ -150,6 +170,7 @@ mod tests {
 
     const FILL: Shader = Shader {
         name: "fill",
+        eights: false,
         source: "override VALUE: f32 = 1.0;
             @group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = VALUE; }",
@@ -157,6 +178,7 @@ mod tests {
     /// More threads than any device has.
     const CROWDED: Shader = Shader {
         name: "crowded",
+        eights: false,
         source: "@group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(65536) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = 1.0; }",
     };

@@ -4,6 +4,7 @@ mod buffer;
 mod compile;
 mod kernel;
 mod sequence;
+mod share;
 mod weight;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,13 @@ pub struct Abilities {
     pub timestamps: bool,
 }
 
+impl Abilities {
+    /// Exactly eight threads run in step, and may speak across: lavapipe.
+    pub fn eights(&self) -> bool {
+        self.subgroup == Some((8, 8))
+    }
+}
+
 /// A handle on the device, cheap to clone. Everything made through it is counted.
 #[derive(Clone, Debug)]
 pub struct Compute(Arc<Inner>);
@@ -51,6 +59,7 @@ struct Inner {
     tally: Tally,
     pipelines: compile::Kernels,
     uploads: Mutex<Uploads>,
+    share: share::Share,
 }
 
 /// Running counts; they only grow.
@@ -121,6 +130,7 @@ impl Compute {
             tally: Tally::default(),
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
+            share: share::Share::default(),
         }))
     }
 
@@ -134,6 +144,7 @@ impl Compute {
             tally: Tally::default(),
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
+            share: share::Share::default(),
         }))
     }
 
@@ -199,6 +210,7 @@ impl Compute {
     /// The device is lost.
     pub fn wait(&self) -> Result<(), Error> {
         let polled = self.0.device.poll(wgpu::PollType::wait_indefinitely());
+        self.is_done();
         polled.map(|_| ()).map_err(|error| Error {
             what: "waiting for the device".into(),
             reason: error.to_string(),

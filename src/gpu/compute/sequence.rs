@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::compile::Pending;
+use super::share::fitting;
 use super::{Buffer, Compute, Error, Slice, add};
 
 /// What a launch costs by formula.
@@ -65,6 +66,9 @@ pub struct Flow<'a> {
     compute: &'a Compute,
     encoder: wgpu::CommandEncoder,
     launches: u64,
+    /// FLOP in this submission, and how many it may have.
+    given: u64,
+    longest: Option<u64>,
 }
 
 impl Sequence {
@@ -89,7 +93,7 @@ impl Sequence {
     pub fn encode(&self, flow: &mut Flow<'_>) {
         for (index, stage) in (0..).zip(&self.stages) {
             let stamps = self.clock.as_ref().map(|clock| clock.around(index));
-            flow.pass(stage.name, &stage.dispatches, stamps);
+            flow.pass(stage.name, &stage.dispatches, stamps.as_ref());
         }
         if let Some(clock) = &self.clock {
             clock.resolve(flow, self.stages.len());
@@ -163,21 +167,61 @@ impl Clock {
 impl Compute {
     /// Begins a submission.
     pub fn flow(&self) -> Flow<'_> {
-        let descriptor = wgpu::CommandEncoderDescriptor { label: None };
         Flow {
             compute: self,
-            encoder: self.0.device.create_command_encoder(&descriptor),
+            encoder: self.encoder(),
             launches: 0,
+            given: 0,
+            longest: self.longest_submission(),
         }
+    }
+
+    fn encoder(&self) -> wgpu::CommandEncoder {
+        let descriptor = wgpu::CommandEncoderDescriptor { label: None };
+        self.0.device.create_command_encoder(&descriptor)
     }
 }
 
 impl Flow<'_> {
-    /// One compute pass; wgpu orders its launches where they touch the same memory.
+    /// One compute pass; wgpu orders its launches where they touch the same memory. Where pictures are drawn meanwhile, several
+    /// passes, and what is full is submitted at once.
     ///
     /// # Panics
     /// The driver has refused one of the kernels, which [`Compute::settle`] would have said.
     pub fn pass(
+        &mut self,
+        label: &str,
+        dispatches: &[Dispatch],
+        stamps: Option<&wgpu::ComputePassTimestampWrites<'_>>,
+    ) {
+        let (mut rest, mut is_first) = (dispatches, true);
+        loop {
+            let (part, later) = rest.split_at(fitting(rest, self.given, self.longest));
+            if !part.is_empty() || later.is_empty() {
+                let ends = stamps.and_then(|ends| part_of(ends, [is_first, later.is_empty()]));
+                self.encode(label, part, ends);
+                is_first = false;
+            }
+            if later.is_empty() {
+                return;
+            }
+            self.cut();
+            rest = later;
+        }
+    }
+
+    /// Hands over what there is and goes on with another submission.
+    fn cut(&mut self) {
+        let next = Flow {
+            encoder: self.compute.encoder(),
+            launches: 0,
+            given: 0,
+            ..*self
+        };
+        std::mem::replace(self, next).submit();
+    }
+
+    fn encode(
         &mut self,
         label: &str,
         dispatches: &[Dispatch],
@@ -201,6 +245,8 @@ impl Flow<'_> {
         }
         drop(pass);
         self.launches += dispatches.len() as u64;
+        let works = dispatches.iter().map(|dispatch| dispatch.work.flops);
+        self.given += works.sum::<u64>();
     }
 
     /// Copies a slice into the beginning of a staging buffer.
@@ -219,9 +265,25 @@ impl Flow<'_> {
 
     /// Hands everything to the queue.
     pub fn submit(self) {
-        self.compute.0.queue.submit([self.encoder.finish()]);
-        self.compute.sent_off();
-        add(&self.compute.0.tally.kernels, self.launches);
-        add(&self.compute.0.tally.submissions, 1);
+        let compute = self.compute;
+        compute.0.queue.submit([self.encoder.finish()]);
+        compute.sent_off();
+        compute.gave(self.given);
+        add(&compute.0.tally.kernels, self.launches);
+        add(&compute.0.tally.submissions, 1);
     }
+}
+
+/// The stamps of one of several passes: the first one begins, the last one ends.
+fn part_of<'a>(
+    ends: &wgpu::ComputePassTimestampWrites<'a>,
+    [is_first, is_last]: [bool; 2],
+) -> Option<wgpu::ComputePassTimestampWrites<'a>> {
+    let begin = ends.beginning_of_pass_write_index.filter(|_| is_first);
+    let end = ends.end_of_pass_write_index.filter(|_| is_last);
+    (begin.is_some() || end.is_some()).then_some(wgpu::ComputePassTimestampWrites {
+        query_set: ends.query_set,
+        beginning_of_pass_write_index: begin,
+        end_of_pass_write_index: end,
+    })
 }

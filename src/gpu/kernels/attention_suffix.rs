@@ -41,7 +41,7 @@ pub struct Shape {
 /// Where an attention reads and writes.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// `[tile][query head · channel][row]`, scaled by 1/√head_dim.
+    /// `[tile][query head · channel][row]`, scaled by `1/√head_dim`.
     pub queries: Slice,
     /// Keys, then values, `[key_heads, prefix, head_dim]` each.
     pub seen: Slice,

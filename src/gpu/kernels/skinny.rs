@@ -140,6 +140,13 @@ impl SkinnyWeight {
         self
     }
 
+    /// The same weight in workgroups as wide as suits so many outputs.
+    #[must_use]
+    pub fn wide_as(mut self, outputs: usize) -> Self {
+        self.columns = columns(outputs / 4);
+        self
+    }
+
     /// Scale and bias of each output, for a bias that is not the weight's own.
     pub fn affine(&self, bias: &[f32]) -> Vec<[f32; 2]> {
         affine(&self.scales, bias)

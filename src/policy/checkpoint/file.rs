@@ -167,6 +167,9 @@ fn widen(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
 
 fn all<const N: usize>(bytes: &[u8], float: impl Fn([u8; N]) -> f32 + Sync + Send) -> Vec<f32> {
     let (floats, _) = bytes.as_chunks::<N>();
+    if floats.len() < LEAST_SHARE {
+        return floats.iter().map(|bytes| float(*bytes)).collect();
+    }
     let floats = floats.par_iter().with_min_len(LEAST_SHARE);
     floats.map(|bytes| float(*bytes)).collect()
 }

@@ -24,7 +24,7 @@ const HUB: &str = "https://huggingface.co";
 /// How long a silent network may take to answer before the cache is used instead.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a download may bring nothing before it is given up.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 /// A broken connection is taken up again where it broke, this many times.
 const ATTEMPTS: usize = 4;
 

@@ -146,9 +146,10 @@ fn answer(
     // How much is announced and how much is sent.
     let (body, announced, sent) = match files.get(&name) {
         Some(Answer::File(body)) => (body.clone(), usize::MAX, usize::MAX),
-        Some(Answer::Break(body, stop)) => (body.clone(), usize::MAX, *stop),
+        Some(Answer::Break(body, stop) | Answer::Silent(body, stop)) => {
+            (body.clone(), usize::MAX, *stop)
+        }
         Some(Answer::Short(body, stop)) => (body.clone(), *stop, *stop),
-        Some(Answer::Silent(body, stop)) => (body.clone(), usize::MAX, *stop),
         Some(Answer::Status(status)) => return no(stream, *status).map(|()| false),
         None => return no(stream, 404).map(|()| false),
     };

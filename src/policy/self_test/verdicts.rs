@@ -105,17 +105,19 @@ fn key(device: &OpenedDevice) -> String {
         ""
     };
     format!(
-        "{} | {} | {} | smolpilot {}{tuning}{fusion}",
+        "{} | {} | {} | smolpilot {}{tuning}{fusion} | {}",
         device.name,
         device.backend,
         device.driver,
         env!("CARGO_PKG_VERSION"),
+        device.arithmetic,
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::compute::Format;
     use crate::gpu::{self, DeviceChoice};
 
     fn passed() -> Passed {
@@ -137,6 +139,12 @@ mod tests {
         verdicts.remember(&device, &passed());
         let found = verdicts.find(&device).unwrap();
         assert!(found.remembered && found.stages == 9 && found.error == 1.5e-6);
+        device.arithmetic.format = Format::F16;
+        assert!(
+            verdicts.find(&device).is_none(),
+            "another precision flies on f32's pass"
+        );
+        device.arithmetic.format = Format::F32;
         device.driver = "driver 2".into();
         assert!(verdicts.find(&device).is_none());
     }

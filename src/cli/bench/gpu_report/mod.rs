@@ -171,7 +171,9 @@ impl Work<'_> {
         };
         log::info!("network: {size}, {}", self.report.network.why);
         self.part("self-test", |work| {
-            work.report.parity.push(parity::self_test(&work.device)?);
+            let choices = speed::choices(&work.device);
+            let parity = parity::self_test(&choices, &work.device)?;
+            work.report.parity.extend(parity);
             Ok(())
         })?;
         let shapes = match size {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::bench::case::{Case, Choice, precision};
+use crate::cli::bench::case::{Case, Choice, flying_otherwise, precision};
 use crate::cli::bench::made::Made;
 use crate::cli::bench::measure::Difference;
 use crate::cli::cost::Way;
@@ -39,10 +39,13 @@ pub struct StageError {
     pub error: Option<f32>,
 }
 
-/// The self-test, which a device must pass before a policy may fly on it.
-pub fn self_test(device: &OpenedDevice) -> anyhow::Result<Parity> {
-    let burn = (Way::Burn, Format::F32);
-    Ok(sorted("self-test", burn, &self_test::errors(device)?))
+/// The self-test, which a device must pass before a policy may fly on it, in every way of `choices`.
+pub fn self_test(choices: &[Choice], device: &OpenedDevice) -> anyhow::Result<Vec<Parity>> {
+    let test = |choice: &Choice| {
+        let errors = self_test::errors(&flying_otherwise(device, *choice))?;
+        Ok(sorted("self-test", *choice, &errors))
+    };
+    choices.iter().map(test).collect()
 }
 
 /// Every stage of a network of the given size, in every way of `choices`.

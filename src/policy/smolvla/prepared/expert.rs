@@ -101,7 +101,7 @@ impl PreparedExpert {
     pub(super) fn keys_and_values(&self, j: usize) -> Option<Slice> {
         let (memory, steps) = (self.prefix.as_ref()?, self.steps.as_ref()?);
         let tokens = steps.geometry().prefix;
-        Some(memory.from_vlm(&self.architecture, j, tokens))
+        Some(memory.vlm_leaves(&self.architecture, j, tokens))
     }
 
     /// The prepared launches, for an account of what they cost.
@@ -163,3 +163,6 @@ impl PreparedExpert {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

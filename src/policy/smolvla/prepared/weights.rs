@@ -49,7 +49,24 @@ pub(super) struct Packer<'a, 'b> {
     pub(super) weights: &'a mut Weights<'b>,
     pub(super) compute: &'a Compute,
     pub(super) format: Format,
+    pub(super) widths: Widths,
 }
+
+/// How many outputs a workgroup computes, which decides which variants of the kernels run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Widths {
+    /// What suits the network.
+    Fitting,
+    /// What suits the 450M model, so that a tiny network shows whether a device computes that rightly.
+    Full,
+}
+
+/// Outputs of the 450M model's products: of one that queries only, and where keys and values join them; of the residual stream; of
+/// gate and up.
+const FULL_QUERIES: usize = 960;
+const FULL_QKV: usize = 1600;
+const FULL_STREAM: usize = 720;
+const FULL_GATE_UP: usize = 4096;
 
 /// Rows of a linear layer, `[outputs, inputs]`.
 struct Rows {
@@ -122,14 +139,25 @@ impl Packer<'_, '_> {
         self.weights.host(name, &[len])
     }
 
-    fn pack(&self, name: &str, rows: &Rows, bias: &[f32], format: Format) -> Result<SkinnyWeight> {
+    /// `full` is how many outputs this product has in the 450M model.
+    fn pack(
+        &self,
+        name: &str,
+        rows: &Rows,
+        bias: &[f32],
+        format: Format,
+        full: usize,
+    ) -> Result<SkinnyWeight> {
         let shape = [rows.outputs(), rows.inputs];
-        SkinnyWeight::upload(self.compute, name, &rows.values, shape, bias, format).map_err(
-            |reason| NetworkError::Packing {
-                name: name.to_owned(),
-                reason,
-            },
-        )
+        let packed = SkinnyWeight::upload(self.compute, name, &rows.values, shape, bias, format);
+        let packed = packed.map_err(|reason| NetworkError::Packing {
+            name: name.to_owned(),
+            reason,
+        })?;
+        Ok(match self.widths {
+            Widths::Fitting => packed,
+            Widths::Full => packed.wide_as(full),
+        })
     }
 }
 
@@ -150,7 +178,7 @@ impl ExpertWeights {
         Ok(Self {
             layers,
             suffix: SuffixWeights::load(packer, width, actions)?,
-            action_out: packer.pack(name, &out, &bias, Format::F32)?,
+            action_out: packer.pack(name, &out, &bias, Format::F32, actions)?,
         })
     }
 }
@@ -179,18 +207,24 @@ impl LayerWeights {
         let mut qkv = packer.rows(&q, [queries, width])?.scaled(scale);
         let mut own_heads = heads.queries;
         let mut cross = None;
+        let mut full_qkv = FULL_QUERIES;
         match kind {
             Kind::SelfAttention => {
                 let kv = packer.rows(&k, [keys, width])?;
                 qkv = qkv.below(kv).below(packer.rows(&v, [keys, width])?);
                 own_heads += 2 * heads.keys;
+                full_qkv = FULL_QKV;
             }
             Kind::CrossAttention => {
                 let kv = packer.rows(&k, [keys, keys])?;
                 let kv = kv.below(packer.rows(&v, [keys, keys])?);
                 // f32 in every published checkpoint, and read once a chunk. At most four groups wide, so that no workgroup
                 // reads keys and values at once.
-                cross = Some(packer.pack(&k, &kv, &[], Format::F32)?.at_most(GROUP));
+                cross = Some(
+                    packer
+                        .pack(&k, &kv, &[], Format::F32, FULL_QKV)?
+                        .at_most(GROUP),
+                );
             }
         }
         let order = rotary_order(own_heads, heads.head_dim);
@@ -203,11 +237,11 @@ impl LayerWeights {
         let o_rows = packer.rows(&o, [width, queries])?;
         let down_rows = packer.rows(&down, [width, inner])?;
         Ok(Self {
-            qkv: packer.pack(&q, &qkv, &[], format)?,
+            qkv: packer.pack(&q, &qkv, &[], format, full_qkv)?,
             cross,
-            o: packer.pack(&o, &o_rows, &[], format)?,
-            gate_up: packer.pack(&at("mlp.gate_proj"), &gate_up, &[], format)?,
-            down: packer.pack(&down, &down_rows, &[], format)?,
+            o: packer.pack(&o, &o_rows, &[], format, FULL_STREAM)?,
+            gate_up: packer.pack(&at("mlp.gate_proj"), &gate_up, &[], format, FULL_GATE_UP)?,
+            down: packer.pack(&down, &down_rows, &[], format, FULL_STREAM)?,
         })
     }
 }
@@ -237,8 +271,8 @@ impl SuffixWeights {
         let out = packer.rows(out_name, [width, width])?;
         let out_bias = packer.vector(&format!("{out_name}.bias"), width)?;
         Ok(Self {
-            action_in: packer.pack(name, &rows, &[], Format::F32)?,
-            mlp_out: packer.pack(out_name, &out, &out_bias, Format::F32)?,
+            action_in: packer.pack(name, &rows, &[], Format::F32, FULL_STREAM)?,
+            mlp_out: packer.pack(out_name, &out, &out_bias, Format::F32, FULL_STREAM)?,
             time: halves.flat_map(|row| &row[width..]).copied().collect(),
             bias: folded.iter().map(|(_, bias)| *bias).collect(),
         })

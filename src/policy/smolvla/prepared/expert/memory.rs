@@ -103,7 +103,7 @@ impl PrefixMemory {
     }
 
     /// Where the VLM leaves keys and values for layer `j`.
-    pub(super) fn from_vlm(&self, architecture: &Architecture, j: usize, tokens: usize) -> Slice {
+    pub(super) fn vlm_leaves(&self, architecture: &Architecture, j: usize, tokens: usize) -> Slice {
         let buffer = self.raw[j].as_ref().unwrap_or(&self.seen[j]);
         buffer.slice(0, words(architecture, tokens))
     }
