@@ -6,6 +6,8 @@ pub struct Shader {
     /// Path below `/shaders`.
     pub name: &'static str,
     pub source: &'static str,
+    /// Written for adapters on which exactly eight threads run in step; only in a file that has such a variant.
+    pub eights: bool,
 }
 
 impl Shader {
@@ -13,7 +15,7 @@ impl Shader {
     pub fn module(&self, device: &wgpu::Device) -> wgpu::ShaderModule {
         device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(self.name),
-            source: wgpu::ShaderSource::Wgsl(self.source.into()),
+            source: wgpu::ShaderSource::Wgsl(self.text().into()),
         })
     }
 
@@ -29,8 +31,29 @@ impl Shader {
     pub fn half_source(&self) -> String {
         format!(
             "enable f16;\n{}",
-            self.source.replace(REAL, "alias real = f16;")
+            self.text().replace(REAL, "alias real = f16;")
         )
+    }
+
+    /// The same file for adapters on which exactly eight threads run in step: what its function `handed` reads from memory, they hand
+    /// to each other.
+    #[must_use]
+    pub fn in_eights(self) -> Self {
+        Self {
+            eights: true,
+            ..self
+        }
+    }
+
+    /// The file as it is compiled.
+    fn text(&self) -> String {
+        if self.eights {
+            let (before, after) = self.source.split_once(HANDED).unwrap_or((self.source, ""));
+            let rest = after.split_once('}').map_or("", |(_, rest)| rest);
+            format!("{before}{HANDED}    return subgroupShuffle(own, row);\n}}{rest}")
+        } else {
+            self.source.to_owned()
+        }
     }
 
     /// Whether the file has a half-precision variant.
@@ -39,6 +62,9 @@ impl Shader {
     }
 }
 
+/// The head of the function that fetches a row for eight threads.
+const HANDED: &str = "fn handed(own: vec4<f32>, at: u32, row: u32) -> vec4<f32> {\n";
+
 /// The line that names the type of workgroup tiles.
 const REAL: &str = "alias real = f32;";
 
@@ -46,22 +72,61 @@ const REAL: &str = "alias real = f32;";
 pub const SCENE: Shader = Shader {
     name: "scene.wgsl",
     source: include_str!("../../shaders/scene.wgsl"),
+    eights: false,
 };
 
 /// Products with few rows: the action expert.
 pub const SKINNY: Shader = Shader {
     name: "skinny.wgsl",
     source: include_str!("../../shaders/skinny.wgsl"),
+    eights: false,
 };
 
 /// The actions' attention over the prefix and themselves.
 pub const ATTENTION_SUFFIX: Shader = Shader {
     name: "attention_suffix.wgsl",
     source: include_str!("../../shaders/attention_suffix.wgsl"),
+    eights: false,
+};
+
+/// Products with many rows: vision tower, connector and prefix.
+pub const MATMUL: Shader = Shader {
+    name: "matmul.wgsl",
+    source: include_str!("../../shaders/matmul.wgsl"),
+    eights: false,
+};
+
+/// Attention over whole sequences: vision tower and prefix.
+pub const ATTENTION: Shader = Shader {
+    name: "attention.wgsl",
+    source: include_str!("../../shaders/attention.wgsl"),
+    eights: false,
+};
+
+/// Means and deviations of rows.
+pub const NORM: Shader = Shader {
+    name: "norm.wgsl",
+    source: include_str!("../../shaders/norm.wgsl"),
+    eights: false,
+};
+
+/// The layout of what the VLM reads.
+pub const PREFIX: Shader = Shader {
+    name: "prefix.wgsl",
+    source: include_str!("../../shaders/prefix.wgsl"),
+    eights: false,
 };
 
 /// Every shader of the house.
-pub const ALL: &[Shader] = &[SCENE, SKINNY, ATTENTION_SUFFIX];
+pub const ALL: &[Shader] = &[
+    SCENE,
+    SKINNY,
+    ATTENTION_SUFFIX,
+    MATMUL,
+    ATTENTION,
+    NORM,
+    PREFIX,
+];
 
 #[cfg(test)]
 mod tests {
@@ -73,6 +138,9 @@ mod tests {
             validate(shader.name, shader.source);
             if shader.has_half() {
                 validate(shader.name, &shader.half_source());
+            }
+            if shader.source.contains(HANDED) {
+                validate(shader.name, &shader.in_eights().text());
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use smolpilot::gpu::OpenedDevice;
 use smolpilot::gpu::compute::{Compute, Counts, Format};
-use smolpilot::policy::smolvla::Trace;
 use smolpilot::policy::smolvla::prepared::PreparedSmolVla;
+use smolpilot::policy::smolvla::{Stage, Trace};
 use smolpilot::policy::{NetworkInput, RtcGuidance, RtcSchedule};
 
 use crate::reference::Case;
@@ -92,6 +92,9 @@ fn reference(case: &Case, network: &mut PreparedSmolVla, title: &str) {
                 let golden = part(&case.golden.get(&stage.name).values);
                 report.compare(&stage.name, &stage.values, &golden, stage_bound);
                 seen.push(stage.name);
+            } else if !stage.name.starts_with("denoise.") {
+                front_stage(case, sample, &stage, stage_bound, &mut report);
+                seen.push(stage.name);
             }
         }
         let actions = chunk.unwrap().actions;
@@ -110,17 +113,71 @@ fn reference(case: &Case, network: &mut PreparedSmolVla, title: &str) {
     report.finish();
 }
 
+/// A stage before the expert, of one sample: pictures camera by camera, or the tokens that count.
+fn front_stage(case: &Case, sample: usize, stage: &Stage, bound: f32, report: &mut Report) {
+    let name = &stage.name;
+    if let Some(kind) = name.strip_prefix("vision.") {
+        let size = stage.values.len() / stage.shape[0];
+        let cameras = case.input.images.iter().enumerate();
+        let there = cameras.filter(|(_, image)| image.present[sample]);
+        let mut pictures = stage.values.chunks(size);
+        for (camera, _) in there {
+            let (name, ours) = (format!("vision.{camera}.{kind}"), pictures.next().unwrap());
+            if case.golden.has(&name) {
+                let golden = case.golden.get(&name).values;
+                let golden = &golden[sample * size..(sample + 1) * size];
+                report.compare(&name, ours, golden, bound);
+            }
+        }
+        assert!(pictures.next().is_none(), "more pictures than cameras");
+        return;
+    }
+    let golden = case.golden.get(name);
+    let [.., padded, width] = golden.shape[..] else {
+        panic!("{name} has no rows");
+    };
+    let rows = &stages::valid_rows(case)[sample];
+    let heads = stage.values.len() / (rows.len() * width);
+    let of_sample = &golden.values[sample * heads * padded * width..];
+    let wanted: Vec<f32> = (0..heads)
+        .flat_map(|head| rows.iter().map(move |row| (head * padded + row) * width))
+        .flat_map(|from| &of_sample[from..from + width])
+        .copied()
+        .collect();
+    report.compare(name, &stage.values, &wanted, bound);
+}
+
 /// What the kernels never write down: the normalised hidden state, and what does not depend on the input.
 const INSIDE: [&str; 4] = ["expert_out", "time", "att_2d_masks", "position_ids"];
+
+/// What the reference computes and no action depends on: the last layer's output.
+const UNUSED: [&str; 2] = ["prefill.out", "prefill.vlm_norm_in"];
 
 fn every_stage_was_seen(case: &Case, seen: &[String]) {
     for name in case.golden.names() {
         let inside = INSIDE.iter().any(|end| name.ends_with(end));
+        let kinds = ["denoise.", "prefill.", "prefix.embs"];
+        let stage = kinds.iter().any(|kind| name.starts_with(kind));
+        let unused = UNUSED.contains(&name.as_str()) || beyond(case, &name);
         assert!(
-            !name.starts_with("denoise.") || inside || seen.contains(&name),
+            !stage || inside || unused || seen.contains(&name),
             "{name} was not compared"
         );
     }
+}
+
+/// Layers after the last one that the expert looks at.
+fn beyond(case: &Case, name: &str) -> bool {
+    let (vlm, expert) = (
+        case.architecture.num_vlm_layers,
+        case.architecture.num_expert_layers,
+    );
+    let served = (expert - 1) * (vlm / expert);
+    let layer = name
+        .rsplit('.')
+        .next()
+        .and_then(|end| end.parse::<usize>().ok());
+    name.starts_with("prefill.") && layer.is_some_and(|layer| layer > served)
 }
 
 fn guided(case: &Case, network: &mut PreparedSmolVla, bound: f32, report: &mut Report) {
@@ -206,10 +263,26 @@ fn account(case: &Case, network: &mut PreparedSmolVla) {
         5 * layers * steps,
         "more than five kernels a layer and step"
     );
-    assert_eq!(chunk.kernels, launches);
+    let [vision, prefix] = network.front_sequences().map(Option::unwrap);
+    let (vision, prefix) = (vision.launches() as u64, prefix.launches() as u64);
+    println!("and before the steps: {vision} for the pictures, {prefix} for the prefix");
+    let vision_layers = case.architecture.vision.num_layers as u64;
+    assert_eq!(
+        vision,
+        7 * vision_layers + 3,
+        "more than seven kernels a vision layer"
+    );
+    // The layout; of the last layer only keys and values.
+    let whole = case.architecture.num_vlm_layers as u64 - 1;
+    assert_eq!(
+        prefix,
+        7 * whole + 3,
+        "more than seven kernels a language layer"
+    );
+    assert_eq!(chunk.kernels, launches + vision + prefix);
     assert_eq!(launches, of_layers + 3 * steps + layers / 2);
-    // Keys and values change hands in one, all steps are another.
-    assert_eq!(chunk.submissions, 2);
+    // The pictures, the prefix, all steps.
+    assert_eq!(chunk.submissions, 3);
     let nothing = Counts {
         kernels: chunk.kernels,
         submissions: chunk.submissions,
@@ -219,8 +292,6 @@ fn account(case: &Case, network: &mut PreparedSmolVla) {
     };
     assert_eq!(chunk, nothing, "something is made after warm-up");
     let actions = 4 * 64 * case.architecture.max_action_dim as u64;
-    assert_eq!(
-        (chunk.to_device_bytes, chunk.to_host_bytes),
-        (actions, actions)
-    );
+    let stamps = 2 * 16;
+    assert!([actions, actions + stamps].contains(&chunk.to_host_bytes));
 }

@@ -133,7 +133,7 @@ fn compare_pictures(case: &Case, kind: &str, stage: &Stage, report: &mut Report)
 }
 
 /// Positions of the tokens that count, in the reference's padded prefix, for each sample.
-fn valid_rows(case: &Case) -> Vec<Vec<usize>> {
+pub fn valid_rows(case: &Case) -> Vec<Vec<usize>> {
     let mask = case.golden.flags("prefix.pad_masks");
     let len = mask.len() / case.input.batch;
     mask.chunks(len)

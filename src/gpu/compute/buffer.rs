@@ -92,6 +92,22 @@ impl Slice {
         self.words
     }
 
+    /// `words` words of it, from its word `from`.
+    #[must_use]
+    pub fn part(&self, from: usize, words: usize) -> Self {
+        Self {
+            raw: self.raw.clone(),
+            from: self.from + from,
+            words,
+        }
+    }
+
+    /// All of it from its word `from`.
+    #[must_use]
+    pub fn rest(&self, from: usize) -> Self {
+        self.part(from, self.words - from)
+    }
+
     pub(super) fn bytes(&self) -> (u64, u64) {
         (self.from as u64 * WORD, self.words as u64 * WORD)
     }

@@ -18,6 +18,7 @@ pub(super) type Kernels = Mutex<BTreeMap<Recipe, Kernel>>;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Recipe {
     source: &'static str,
+    eights: bool,
     half: bool,
     bindings: Vec<Binding>,
     /// Names and bits of values.
@@ -29,6 +30,7 @@ impl From<&KernelSpec<'_>> for Recipe {
         let constants = spec.constants.iter();
         Self {
             source: spec.shader.source,
+            eights: spec.shader.eights,
             half: spec.half,
             bindings: spec.bindings.to_vec(),
             constants: constants
@@ -168,6 +170,7 @@ mod tests {
 
     const FILL: Shader = Shader {
         name: "fill",
+        eights: false,
         source: "override VALUE: f32 = 1.0;
             @group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = VALUE; }",
@@ -175,6 +178,7 @@ mod tests {
     /// More threads than any device has.
     const CROWDED: Shader = Shader {
         name: "crowded",
+        eights: false,
         source: "@group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(65536) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = 1.0; }",
     };

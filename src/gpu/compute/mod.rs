@@ -40,6 +40,13 @@ pub struct Abilities {
     pub timestamps: bool,
 }
 
+impl Abilities {
+    /// Exactly eight threads run in step, and may speak across: lavapipe.
+    pub fn eights(&self) -> bool {
+        self.subgroup == Some((8, 8))
+    }
+}
+
 /// A handle on the device, cheap to clone. Everything made through it is counted.
 #[derive(Clone, Debug)]
 pub struct Compute(Arc<Inner>);

@@ -119,6 +119,7 @@ mod tests {
     fn a_pass_in_pieces_computes_the_same() {
         const DOUBLE: Shader = Shader {
             name: "double",
+            eights: false,
             source: "@group(0) @binding(0) var<storage, read_write> out: array<f32>;
                 @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] *= 2.0; }",
         };

@@ -1,16 +1,21 @@
 //! The house's compute kernels, one a file: how each is compiled, bound and launched, and what it must compute.
 
+pub mod attention;
 pub mod attention_suffix;
+pub mod matmul;
+pub mod norm;
+pub mod prefix;
 pub mod skinny;
+mod variants;
 
 use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
 
-/// Compiles a kernel, and turns what the driver refuses into an error that names the shader.
+/// Compiles a kernel at its first use on a device, and turns what the driver refuses into an error that names the shader.
 ///
 /// # Errors
 /// The driver's words.
 pub fn compile(compute: &Compute, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-    compute.checked(spec.shader.name, || compute.kernel(spec))
+    Ok(compute.kernel(spec))
 }
 
 #[cfg(test)]

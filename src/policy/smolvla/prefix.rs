@@ -2,6 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use super::embedding::TokenTable;
 use super::error::{NetworkError, Result};
 use super::trace::Trace;
 use super::vision::Pictures;
@@ -30,15 +31,15 @@ impl Prefix {
 }
 
 /// Where each token of a sample comes from: rows of one table that holds features, host rows and states.
-struct Layout {
+pub(super) struct Layout {
     /// Embedded words and marks, `[rows, hidden]`.
-    host_rows: Vec<f32>,
+    pub(super) host_rows: Vec<f32>,
     /// One list a sample.
-    sources: Vec<Vec<Source>>,
+    pub(super) sources: Vec<Vec<Source>>,
 }
 
 #[derive(Clone, Copy)]
-enum Source {
+pub(super) enum Source {
     Feature(usize),
     Host(usize),
     State(usize),
@@ -161,7 +162,7 @@ impl Vlm {
                 "the features are not those of these pictures".into(),
             ));
         }
-        let layout = self.lay_out(input, tokens)?;
+        let layout = lay_out(&self.architecture, &self.embed_tokens, input, tokens)?;
         let lengths: Vec<usize> = layout.sources.iter().map(Vec::len).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let width = self.architecture.hidden_size;
@@ -202,48 +203,56 @@ impl Vlm {
             .reshape([input.batch, longest, width]);
         Ok(Prefix { embs, lengths })
     }
+}
 
-    fn lay_out(&self, input: &NetworkInput, tokens: usize) -> Result<Layout> {
-        let architecture = &self.architecture;
-        let width = architecture.hidden_size;
-        // Row 0 is the zero row that pads shorter samples; rows 1 and 2 are the image marks, unscaled like in the reference.
-        let mut host_rows = vec![0.0; width];
-        let marks = architecture.add_image_special_tokens;
-        if marks {
-            for mark in [
-                architecture.fake_image_token,
-                architecture.global_image_token,
-            ] {
-                self.embed_tokens.push(&mut host_rows, mark, 1.0)?;
-            }
+/// Every token of every sample in order; `tokens` is how many a picture becomes.
+///
+/// # Errors
+/// Token ids outside the vocabulary.
+pub(super) fn lay_out(
+    architecture: &Architecture,
+    embed_tokens: &TokenTable,
+    input: &NetworkInput,
+    tokens: usize,
+) -> Result<Layout> {
+    let width = architecture.hidden_size;
+    // Row 0 is the zero row that pads shorter samples; rows 1 and 2 are the image marks, unscaled like in the reference.
+    let mut host_rows = vec![0.0; width];
+    let marks = architecture.add_image_special_tokens;
+    if marks {
+        for mark in [
+            architecture.fake_image_token,
+            architecture.global_image_token,
+        ] {
+            embed_tokens.push(&mut host_rows, mark, 1.0)?;
         }
-        let mut sources = vec![Vec::new(); input.batch];
-        let mut picture = 0;
-        for image in &input.images {
-            for (sample, &there) in sources.iter_mut().zip(&image.present) {
-                // The marks stay even where the picture is missing: the reference gives them a mask of their own.
-                if marks {
-                    sample.extend([Source::Host(1), Source::Host(2)]);
-                }
-                if there {
-                    sample.extend((0..tokens).map(|at| Source::Feature(picture * tokens + at)));
-                    picture += 1;
-                }
-                if marks {
-                    sample.push(Source::Host(1));
-                }
-            }
-        }
-        let scale = (width as f64).sqrt() as f32;
-        for (i, (sample, prompt)) in sources.iter_mut().zip(&input.tokens).enumerate() {
-            for &token in prompt {
-                sample.push(Source::Host(host_rows.len() / width));
-                self.embed_tokens.push(&mut host_rows, token, scale)?;
-            }
-            sample.push(Source::State(i));
-        }
-        Ok(Layout { host_rows, sources })
     }
+    let mut sources = vec![Vec::new(); input.batch];
+    let mut picture = 0;
+    for image in &input.images {
+        for (sample, &there) in sources.iter_mut().zip(&image.present) {
+            // The marks stay even where the picture is missing: the reference gives them a mask of their own.
+            if marks {
+                sample.extend([Source::Host(1), Source::Host(2)]);
+            }
+            if there {
+                sample.extend((0..tokens).map(|at| Source::Feature(picture * tokens + at)));
+                picture += 1;
+            }
+            if marks {
+                sample.push(Source::Host(1));
+            }
+        }
+    }
+    let scale = (width as f64).sqrt() as f32;
+    for (i, (sample, prompt)) in sources.iter_mut().zip(&input.tokens).enumerate() {
+        for &token in prompt {
+            sample.push(Source::Host(host_rows.len() / width));
+            embed_tokens.push(&mut host_rows, token, scale)?;
+        }
+        sample.push(Source::State(i));
+    }
+    Ok(Layout { host_rows, sources })
 }
 
 /// How many pictures go through the tower together. A GPU wants them all; a CPU is a tenth faster with one at a time, whose
@@ -257,7 +266,7 @@ fn pictures_at_once(device: &Device) -> usize {
 }
 
 /// The pictures that are there, in order, in groups of equal size and at most `at_once`.
-fn by_size(input: &NetworkInput, at_once: usize) -> Vec<Pictures<'_>> {
+pub(super) fn by_size(input: &NetworkInput, at_once: usize) -> Vec<Pictures<'_>> {
     let mut groups: Vec<Pictures<'_>> = Vec::new();
     for image in &input.images {
         let size = 3 * image.height * image.width;

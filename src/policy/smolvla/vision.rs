@@ -9,7 +9,7 @@ use super::trace::Trace;
 use super::weights::{Weights, placed};
 use crate::policy::{Architecture, VisionArchitecture};
 
-const PREFIX: &str = "model.vlm_with_expert.vlm.model.vision_model";
+pub(super) const PREFIX: &str = "model.vlm_with_expert.vlm.model.vision_model";
 
 /// Pictures of equal size, packed for the tower: only those that exist.
 pub(super) struct Pictures<'a> {
@@ -115,24 +115,28 @@ impl VisionModel {
         }
         let shape = [pictures.pixels.len(), rows * columns, 3 * patch * patch];
         let patches = placed(patches, shape, device);
-        let positions = self.positions(rows, columns);
+        let (table, side) = (&self.position_embedding, self.positions_a_side);
+        let positions = positions(table, self.hidden_size, side, [rows, columns]);
         let positions = placed(positions, [1, rows * columns, self.hidden_size], device);
         Ok(self.patch_embedding.forward(patches) + positions)
     }
+}
 
-    /// Rows of the position table for a grid of patches; a smaller grid takes every n-th.
-    fn positions(&self, rows: usize, columns: usize) -> Vec<f32> {
-        let side = self.positions_a_side;
-        let mut table = Vec::with_capacity(rows * columns * self.hidden_size);
-        for row in 0..rows {
-            for column in 0..columns {
-                let id = bucket(row, rows, side) * side + bucket(column, columns, side);
-                let from = id * self.hidden_size;
-                table.extend_from_slice(&self.position_embedding[from..from + self.hidden_size]);
-            }
+/// Rows of the position table `[a_side², hidden]` for a grid of patches; a smaller grid takes every n-th.
+pub(super) fn positions(
+    position_embedding: &[f32],
+    hidden: usize,
+    a_side: usize,
+    [rows, columns]: [usize; 2],
+) -> Vec<f32> {
+    let mut table = Vec::with_capacity(rows * columns * hidden);
+    for row in 0..rows {
+        for column in 0..columns {
+            let id = bucket(row, rows, a_side) * a_side + bucket(column, columns, a_side);
+            table.extend_from_slice(&position_embedding[id * hidden..(id + 1) * hidden]);
         }
-        table
     }
+    table
 }
 
 /// Patch `i` of `n` on an axis falls into this one of `side` positions.

@@ -163,3 +163,6 @@ impl PreparedExpert {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,25 +1,27 @@
 //! SmolVLA as a GPU flies it: prepared launches of the house's own kernels on the device that Burn opened.
 //!
-//! The steps of the flow always run this way. What looks and reads before them, the `Vlm`, runs on Burn's network, and its keys and
-//! values change hands on the device. `SmolVla` is the slow twin: every stage has the same name and the same values.
+//! Three submissions a chunk: the pictures, the prefix, all steps of the flow. Keys and values change hands on the device, and nothing
+//! is read back in between. `SmolVla` is the slow twin: every stage has the same name and the same values.
 
 mod expert;
+mod front;
+mod tower;
+mod vision;
+mod vlm;
 mod weights;
 
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 
 use self::expert::PreparedExpert;
+use self::front::PreparedFront;
 use self::weights::{Packer, Widths};
 use super::error::{NetworkError, Result};
 use super::expert::Plan;
-use super::prefix::{self, Prefix};
-use super::trace;
-use super::vlm::Vlm;
+use super::prefix;
 use super::weights::Weights;
-use super::{Extent, Sample, Trace, check_architecture, finite};
-use crate::gpu::bridge::{self, Lent};
+use super::{Sample, Trace, check_architecture, finite};
 use crate::gpu::compute::{Compute, Format, Sequence};
 use crate::gpu::kernels::attention_suffix;
 use crate::policy::{Architecture, NetworkInput, RtcGuidance, TensorSource};
@@ -30,7 +32,8 @@ pub struct PreparedSmolVla {
     architecture: Architecture,
     compute: Compute,
     format: Format,
-    vlm: Vlm,
+    device: Device,
+    front: PreparedFront,
     expert: PreparedExpert,
     parameters: u64,
     /// What the host took to encode and submit the last chunk's steps.
@@ -97,19 +100,25 @@ impl PreparedSmolVla {
         let mut expert = PreparedExpert::load(&mut packer, architecture, plan)?;
         // For any prefix: its kernels are those of every other, and they are compiled while the VLM is read.
         expert.prepare(1, architecture.num_steps)?;
-        let vlm = Vlm::load(&mut weights, architecture, plan, Extent::Needed)?;
+        let mut front = PreparedFront::load(
+            &mut weights,
+            compute,
+            architecture,
+            plan,
+            (tower_format(format), format != Format::F32),
+        )?;
+        if widths == Widths::Full {
+            front.use_large_tiles();
+        }
         let parameters = weights.elements_read();
-        device.sync().map_err(|error| NetworkError::Device {
-            stage: "the upload of the weights".into(),
-            reason: error.to_string(),
-        })?;
         compute.wait()?;
         progress(1.0);
         Ok(Self {
             architecture: architecture.clone(),
             compute: compute.clone(),
             format,
-            vlm,
+            device: device.clone(),
+            front,
             expert,
             parameters,
             denoise_host: Duration::ZERO,
@@ -131,9 +140,14 @@ impl PreparedSmolVla {
         self.format
     }
 
-    /// Where Burn's part of it lives.
+    /// Burn's handle of the device.
     pub fn device(&self) -> &Device {
-        &self.vlm.device
+        &self.device
+    }
+
+    /// The prepared launches of the pictures and of the prefix, once there was a chunk.
+    pub fn front_sequences(&self) -> [Option<&Sequence>; 2] {
+        self.front.sequences()
     }
 
     /// The device, with its counts.
@@ -185,53 +199,34 @@ impl PreparedSmolVla {
         trace: &mut Trace,
     ) -> Result<Sample> {
         let start = Instant::now();
-        let features = self.vlm.embed_images(input, trace)?;
-        if let Some(features) = &features {
-            trace::wait_for(features, "the pictures")?;
-        }
-        let vision = start.elapsed();
-
-        let start = Instant::now();
-        let prefix = self.vlm.embed_prefix(input, features)?;
-        trace.see(|| "prefix.embs".into(), &prefix.embs)?;
-        self.prefill(&prefix, num_steps, trace)?;
-        let prefix = start.elapsed();
-
-        let start = Instant::now();
+        let layout = self.front.look(input, trace)?;
+        self.expert.prepare(layout.rows(), num_steps)?;
+        let expert = &self.expert;
+        let kv = |layer: usize| {
+            let served = (0..expert.layers()).find(|j| expert.vlm_layer(*j) == layer);
+            served.and_then(|j| expert.keys_and_values(j))
+        };
+        self.front.read(&layout, &input.state, &kv, trace)?;
         let denoised = self.expert.denoise(&input.noise, guidance, trace)?;
         self.denoise_host = denoised.host;
+        let all = start.elapsed();
+        let [vision, prefix] = self.front.times()?.map(Option::unwrap_or_default);
         Ok(Sample {
             actions: finite(denoised.actions)?,
             vision,
             prefix,
-            denoise: start.elapsed(),
+            // What is left belongs to the steps and the host.
+            denoise: all.saturating_sub(vision + prefix),
         })
-    }
-
-    /// Runs Burn's VLM over the prefix and hands its keys and values to the expert, without the host.
-    fn prefill(&mut self, prefix: &Prefix, num_steps: usize, trace: &mut Trace) -> Result<()> {
-        let keys_and_values = self.vlm.prefill(prefix, trace)?;
-        let tokens = prefix.lengths().first().copied().unwrap_or(0);
-        self.expert.prepare(tokens, num_steps)?;
-        let lent = (0..self.expert.layers())
-            .map(|j| lend(&keys_and_values[self.expert.vlm_layer(j)]))
-            .collect::<Result<Vec<Lent>>>()?;
-        let mut flow = self.compute.flow();
-        for (j, lent) in lent.iter().enumerate() {
-            if let Some(target) = self.expert.keys_and_values(j) {
-                flow.copy(lent.slice(), &target);
-            }
-        }
-        flow.submit();
-        Ok(self.compute.wait()?)
     }
 }
 
-fn lend(keys_and_values: &Tensor<5>) -> Result<Lent> {
-    bridge::lend(keys_and_values.clone()).map_err(|reason| NetworkError::Device {
-        stage: "the keys and values of the prefix".into(),
-        reason,
-    })
+/// How the tower holds its weights: eight bits are an experiment of the expert's.
+fn tower_format(format: Format) -> Format {
+    match format {
+        Format::F32 => Format::F32,
+        Format::F16 | Format::I8 => Format::F16,
+    }
 }
 
 /// Refuses what the kernels' tiles do not fit.

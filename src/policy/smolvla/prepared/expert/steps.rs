@@ -207,7 +207,7 @@ impl PreparedExpert {
         geometry: Geometry,
         shared: &Shared,
         parts: usize,
-    ) -> Result<[Dispatch; LAYER_LAUNCHES]> {
+    ) -> Result<Vec<Dispatch>> {
         let causal = self.kind(j) == Kind::SelfAttention;
         let (layer, memory) = (&self.weights.layers[j], &self.memory);
         let heads = HeadSizes::new(&self.architecture);
@@ -257,6 +257,23 @@ impl PreparedExpert {
             ..o.clone()
         };
         let at = |part: &str| format!("expert.{j}.{part}");
+        let [before, after] = [
+            [("qkv", qkv)].as_slice(),
+            &[("o", o), ("gate_up", gate_up), ("down", down)],
+        ]
+        .map(|products| {
+            let launches = products.iter();
+            launches
+                .map(|(part, product)| self.skinny.dispatch(at(part), product))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let attention = self.look(j, geometry, causal);
+        Ok([before?, vec![attention], after?].concat())
+    }
+
+    /// The attention of layer `j`.
+    fn look(&mut self, j: usize, geometry: Geometry, causal: bool) -> Dispatch {
+        let (memory, heads) = (&self.memory, HeadSizes::new(&self.architecture));
         let shape = Shape {
             prefix: geometry.prefix,
             causal,
@@ -269,19 +286,14 @@ impl PreparedExpert {
             .prefix
             .as_ref()
             .map(|prefix| prefix.seen(&self.architecture, j, geometry.prefix));
-        let attention = Parts {
+        let parts = Parts {
             queries: memory.queries.whole(),
             seen: seen.unwrap_or_else(|| memory.own.whole()),
             own: memory.own.whole(),
             y: memory.attended.whole(),
         };
-        Ok([
-            self.skinny.dispatch(at("qkv"), &qkv)?,
-            self.attention.dispatch(at("attention"), &shape, &attention),
-            self.skinny.dispatch(at("o"), &o)?,
-            self.skinny.dispatch(at("gate_up"), &gate_up)?,
-            self.skinny.dispatch(at("down"), &down)?,
-        ])
+        let label = format!("expert.{j}.attention");
+        self.attention.dispatch(label, &shape, &parts)
     }
 
     fn out_launch(

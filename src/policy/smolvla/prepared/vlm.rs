@@ -1,0 +1,538 @@
+//! The language layers as a GPU flies them: the prefix laid out on the device, and keys and values left where the expert looks.
+
+use super::super::embedding::TokenTable;
+use super::super::error::{NetworkError, Result};
+use super::super::prefix::{self, Source};
+use super::super::rope;
+use super::super::text::{self, HeadSizes};
+use super::super::trace::Trace;
+use super::tower::{
+    Builder, Grown, Kernels, Linear, Loader, NormWeights, Program, Stream, View, step_of,
+};
+use super::vision::Geometry;
+use crate::gpu::compute::{Buffer, Flow, Sequence, Slice};
+use crate::gpu::kernels::attention::{Attention, Heads, MAX_HEAD_DIM};
+use crate::gpu::kernels::matmul::{Finish, Normed, Product, dealt};
+use crate::gpu::kernels::prefix::{Assembly, Features};
+use crate::policy::{Architecture, NetworkInput};
+
+/// The layers that the expert looks at. Twin: `TextModel`.
+#[derive(Debug)]
+pub(super) struct PreparedVlm {
+    architecture: Architecture,
+    heads: HeadSizes,
+    embed_tokens: TokenTable,
+    state_weight: Buffer,
+    state_bias: Buffer,
+    layers: Vec<LayerWeights>,
+    last: LastWeights,
+    memory: Memory,
+    plan: Option<Plan>,
+}
+
+#[derive(Debug)]
+struct LayerWeights {
+    input_layernorm: NormWeights,
+    /// Queries, keys and values, dealt out in rotated pairs.
+    qkv_proj: Linear,
+    o_proj: Linear,
+    post_attention_layernorm: NormWeights,
+    /// Gates and what they open, dealt out in pairs.
+    gate_up_proj: Linear,
+    down_proj: Linear,
+}
+
+/// Of the last layer only keys and values are ever used.
+#[derive(Debug)]
+struct LastWeights {
+    input_layernorm: NormWeights,
+    kv_proj: Linear,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    sources: Grown,
+    host_rows: Grown,
+    state: Grown,
+    rotation: Grown,
+    x: Grown,
+    stats: Grown,
+    parts: Grown,
+    q: Grown,
+    kv: Grown,
+    attended: Grown,
+    inner: Grown,
+}
+
+/// What a plan was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    rows: usize,
+    pictures: Geometry,
+}
+
+#[derive(Debug)]
+struct Plan {
+    key: Key,
+    program: Program,
+    sources: Slice,
+    host_rows: Slice,
+    state: Slice,
+}
+
+/// A prefix as the host lays it out.
+#[derive(Debug)]
+pub(super) struct Layout {
+    host_rows: Vec<f32>,
+    sources: Vec<u32>,
+}
+
+/// What the layers share while they run.
+struct Room {
+    q: Slice,
+    /// Keys and values of a layer that the expert does not look at.
+    kv: Slice,
+    attended: Slice,
+    inner: Slice,
+    rotation: Slice,
+}
+
+impl Layout {
+    /// Tokens of the prefix.
+    pub(super) fn rows(&self) -> usize {
+        self.sources.len()
+    }
+}
+
+impl PreparedVlm {
+    /// `served` is the last VLM layer that the expert looks at.
+    ///
+    /// # Errors
+    /// A tensor that does not fit, sizes that the kernels do not take, or a device without room.
+    pub(super) fn load(
+        loader: &mut Loader<'_, '_>,
+        architecture: &Architecture,
+        served: usize,
+    ) -> Result<Self> {
+        let (a, width) = (architecture, architecture.hidden_size);
+        check(a)?;
+        let words = format!("{}.embed_tokens.weight", text::PREFIX);
+        Ok(Self {
+            heads: HeadSizes::new(a),
+            layers: (0..served)
+                .map(|i| LayerWeights::load(loader, a, i))
+                .collect::<Result<_>>()?,
+            last: LastWeights::load(loader, a, served)?,
+            embed_tokens: TokenTable::load(loader.weights, &words, a.vocab_size, width)?,
+            state_weight: loader.upload("model.state_proj.weight", &[width, a.max_state_dim])?,
+            state_bias: loader.upload("model.state_proj.bias", &[width])?,
+            memory: Memory::default(),
+            plan: None,
+            architecture: a.clone(),
+        })
+    }
+
+    /// Lays out the only sample of `input`; `tokens` is how many a picture becomes.
+    ///
+    /// # Errors
+    /// Token ids outside the vocabulary.
+    pub(super) fn lay_out(&self, input: &NetworkInput, tokens: usize) -> Result<Layout> {
+        use crate::gpu::kernels::prefix::Source as Row;
+        let layout = prefix::lay_out(&self.architecture, &self.embed_tokens, input, tokens)?;
+        let code = |source: &Source| match *source {
+            Source::Feature(row) => Row::Feature(row).code(),
+            Source::Host(row) => Row::Host(row).code(),
+            Source::State(_) => Row::State.code(),
+        };
+        Ok(Layout {
+            sources: layout.sources.iter().flatten().map(code).collect(),
+            host_rows: layout.host_rows,
+        })
+    }
+
+    /// Makes ready for a prefix of `rows` tokens. `kv` says where layer i leaves its keys and values. Does nothing when it is
+    /// ready already.
+    ///
+    /// # Errors
+    /// A device that refuses.
+    pub(super) fn prepare(
+        &mut self,
+        kernels: &mut Kernels,
+        rows: usize,
+        (pictures, features): (Geometry, &Features),
+        kv: &dyn Fn(usize) -> Option<Slice>,
+    ) -> Result<()> {
+        let key = Key { rows, pictures };
+        if self.plan.as_ref().map(|plan| plan.key) != Some(key) {
+            self.plan = None;
+            self.plan = Some(self.plan_for(kernels, key, features, kv)?);
+        }
+        Ok(())
+    }
+
+    /// The prepared launches, for an account of what they cost.
+    pub(super) fn sequence(&self) -> Option<&Sequence> {
+        self.plan.as_ref().map(|plan| plan.program.sequence())
+    }
+
+    /// Sends words, marks and state.
+    pub(super) fn write(&self, kernels: &Kernels, layout: &Layout, state: &[f32]) {
+        let Some(plan) = &self.plan else { return };
+        let compute = &kernels.compute;
+        compute.write(&plan.sources, &layout.sources);
+        compute.write(&plan.host_rows, &layout.host_rows);
+        compute.write(&plan.state, state);
+    }
+
+    pub(super) fn encode(&self, flow: &mut Flow<'_>) {
+        if let Some(plan) = &self.plan {
+            plan.program.encode(flow);
+        }
+    }
+
+    /// Runs it in pieces and shows what is between them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub(super) fn run_watched(&self, kernels: &Kernels, trace: &mut Trace) -> Result<()> {
+        match &self.plan {
+            Some(plan) => plan.program.run_watched(&kernels.compute, trace),
+            None => Ok(()),
+        }
+    }
+
+    fn plan_for(
+        &mut self,
+        kernels: &mut Kernels,
+        key: Key,
+        features: &Features,
+        kv: &dyn Fn(usize) -> Option<Slice>,
+    ) -> Result<Plan> {
+        let compute = kernels.compute.clone();
+        let (a, rows) = (&self.architecture, key.rows);
+        let memory = &mut self.memory;
+        // The zero row and the marks come before the words.
+        let host_words = (rows + 3) * a.hidden_size;
+        let sources = memory.sources.fit(&compute, "the prefix", rows)?;
+        let host_rows = memory.host_rows.fit(&compute, "the prefix", host_words)?;
+        let state = memory.state.fit(&compute, "the state", a.max_state_dim)?;
+        let (mut stream, room) = self.room(&compute, rows)?;
+        compute.write(&room.rotation, &rotation(rows, self.heads.head_dim));
+        let mut builder = Builder::new(kernels);
+        let assembly = Assembly {
+            rows,
+            width: stream.width,
+            step: stream.step(),
+            sources: sources.clone(),
+            features: features.clone(),
+            host_rows: host_rows.clone(),
+            state: state.clone(),
+            state_width: self.architecture.max_state_dim,
+            weight: self.state_weight.whole(),
+            bias: self.state_bias.whole(),
+            x: stream.x.clone(),
+        };
+        builder.assemble("prefix.embs", &assembly)?;
+        builder.see(stream.view("prefix.embs", 1));
+        for i in 0..self.layers.len() {
+            let kv = kv(i).unwrap_or_else(|| room.kv.clone());
+            self.layer(&mut builder, i, &mut stream, &room, &kv)?;
+        }
+        let served = self.layers.len();
+        let kv = kv(served).unwrap_or_else(|| room.kv.clone());
+        self.last_layer(&mut builder, &mut stream, &room, &kv)?;
+        Ok(Plan {
+            key,
+            program: builder.finish("prefix"),
+            sources,
+            host_rows,
+            state,
+        })
+    }
+
+    fn room(
+        &mut self,
+        compute: &crate::gpu::compute::Compute,
+        rows: usize,
+    ) -> Result<(Stream, Room)> {
+        let (a, heads) = (&self.architecture, self.heads);
+        let layers = self.layers.iter();
+        let parts = layers
+            .flat_map(|layer| [&layer.o_proj, &layer.down_proj])
+            .map(|linear| linear.part_words(rows))
+            .max()
+            .unwrap_or(0);
+        let memory = &mut self.memory;
+        let fit = |grown: &mut Grown, words: usize| grown.fit(compute, "the prefix", words);
+        let query_width = step_of(heads.query_width());
+        let room = Room {
+            q: fit(&mut memory.q, rows * query_width)?,
+            kv: fit(&mut memory.kv, 2 * rows * heads.key_width())?,
+            attended: fit(&mut memory.attended, rows * query_width)?,
+            inner: fit(&mut memory.inner, rows * step_of(a.intermediate_size))?,
+            rotation: fit(&mut memory.rotation, rows * heads.head_dim)?,
+        };
+        let x = fit(&mut memory.x, rows * step_of(a.hidden_size))?;
+        let stats = fit(&mut memory.stats, 2 * rows)?;
+        let parts = fit(&mut memory.parts, parts)?;
+        Ok((Stream::new(x, rows, a.hidden_size, stats, parts), room))
+    }
+
+    fn layer(
+        &self,
+        builder: &mut Builder<'_>,
+        i: usize,
+        stream: &mut Stream,
+        room: &Room,
+        kv: &Slice,
+    ) -> Result<()> {
+        let layer = &self.layers[i];
+        let at = |part: &str| format!("prefix.{i}.{part}");
+        let inner_step = step_of(self.architecture.intermediate_size);
+        let norm = builder.measure(at("norm1"), stream, &layer.input_layernorm)?;
+        builder.see(stream.view(format!("prefill.vlm_layer_in.{i}"), 1));
+        let queries = self.heads.queries;
+        let qkv = self.rotated(&layer.qkv_proj, queries, norm, stream, room, kv);
+        builder.product(at("qkv"), &qkv)?;
+        self.see_keys_and_values(builder, i, stream.rows, kv);
+        builder.attend(at("attention"), &self.attention(stream.rows, room, kv))?;
+        builder.add(at("o"), &layer.o_proj, &room.attended, stream)?;
+        let norm = builder.measure(at("norm2"), stream, &layer.post_attention_layernorm)?;
+        let gate_up = Product {
+            norm: Some(norm),
+            finish: Finish::Gate,
+            ..layer
+                .gate_up_proj
+                .after(&stream.x, stream.rows, &room.inner, inner_step)
+        };
+        builder.product(at("gate_up"), &gate_up)?;
+        builder.add(at("down"), &layer.down_proj, &room.inner, stream)
+    }
+
+    fn last_layer(
+        &self,
+        builder: &mut Builder<'_>,
+        stream: &mut Stream,
+        room: &Room,
+        kv: &Slice,
+    ) -> Result<()> {
+        let i = self.layers.len();
+        let label = format!("prefix.{i}.norm1");
+        let norm = builder.measure(label, stream, &self.last.input_layernorm)?;
+        builder.see(stream.view(format!("prefill.vlm_layer_in.{i}"), 1));
+        let product = self.rotated(&self.last.kv_proj, 0, norm, stream, room, kv);
+        builder.product(format!("prefix.{i}.kv"), &product)?;
+        self.see_keys_and_values(builder, i, stream.rows, kv);
+        Ok(())
+    }
+
+    /// The product that makes `queries` query heads and all keys and values, rotates them and puts them where they belong.
+    fn rotated<'a>(
+        &self,
+        linear: &'a Linear,
+        queries: usize,
+        norm: Normed,
+        stream: &Stream,
+        room: &Room,
+        kv: &Slice,
+    ) -> Product<'a> {
+        let half_head = self.heads.head_dim / 2;
+        Product {
+            norm: Some(norm),
+            finish: Finish::Rotate {
+                query_pairs: queries * half_head,
+                key_pairs: self.heads.keys * half_head,
+                half_head,
+            },
+            table: Some(room.rotation.clone()),
+            kv: Some(kv.clone()),
+            ..linear.after(
+                &stream.x,
+                stream.rows,
+                &room.q,
+                step_of(self.heads.query_width()),
+            )
+        }
+    }
+
+    fn attention(&self, rows: usize, room: &Room, kv: &Slice) -> Attention {
+        let HeadSizes {
+            queries,
+            keys,
+            head_dim,
+        } = self.heads;
+        let row = step_of(queries * head_dim);
+        Attention {
+            pictures: 1,
+            heads: queries,
+            group: queries / keys,
+            head_dim,
+            queries: rows,
+            keys: rows,
+            // The state is the last token: it sees everything, and only it sees itself.
+            hidden: 1,
+            scale: 1.0 / (head_dim as f64).sqrt(),
+            q: room.q.clone(),
+            q_heads: Heads {
+                row,
+                head: head_dim,
+                ..Heads::default()
+            },
+            k: kv.clone(),
+            v: kv.clone(),
+            kv_heads: Heads {
+                row: head_dim,
+                head: rows * head_dim,
+                ..Heads::default()
+            },
+            v_base: keys * rows * head_dim,
+            out: room.attended.clone(),
+            out_row: row,
+        }
+    }
+
+    fn see_keys_and_values(&self, builder: &mut Builder<'_>, i: usize, rows: usize, kv: &Slice) {
+        let (heads, head_dim) = (self.heads.keys, self.heads.head_dim);
+        let shape = vec![1, heads, rows, head_dim];
+        for (name, base) in [("k", 0), ("v", heads * rows * head_dim)] {
+            let name = format!("prefill.{name}.{i}");
+            builder.see(View::rows(name, shape.clone(), &kv.rest(base), head_dim));
+        }
+    }
+}
+
+/// Cosine and sine of each position and pair of channels.
+fn rotation(rows: usize, head_dim: usize) -> Vec<f32> {
+    let pairs = (0..rows).flat_map(|row| (0..head_dim / 2).map(move |j| (row as i64, j)));
+    pairs
+        .map(|(position, j)| rope::angle(position, j, head_dim))
+        .flat_map(|angle| [angle.cos() as f32, angle.sin() as f32])
+        .collect()
+}
+
+/// Rows of heads `[heads, head_dim]` in rotated pairs: channel p and p + d/2.
+fn in_pairs(rows: &[f32], inputs: usize, head_dim: usize) -> Vec<f32> {
+    let (half, row) = (head_dim / 2, |at: usize| {
+        &rows[at * inputs..(at + 1) * inputs]
+    });
+    let outputs = rows.len() / inputs.max(1);
+    dealt(outputs / 2, |pair| {
+        let at = pair / half * head_dim + pair % half;
+        [row(at), row(at + half)]
+    })
+}
+
+impl LayerWeights {
+    fn load(loader: &mut Loader<'_, '_>, architecture: &Architecture, i: usize) -> Result<Self> {
+        let heads = HeadSizes::new(architecture);
+        let (width, inner) = (architecture.hidden_size, architecture.intermediate_size);
+        let eps = architecture.rms_norm_eps;
+        let at = |part: &str| format!("{}.layers.{i}.{part}", text::PREFIX);
+        let mut qkv = Vec::new();
+        for (part, outputs) in [
+            ("q", heads.query_width()),
+            ("k", heads.key_width()),
+            ("v", heads.key_width()),
+        ] {
+            let rows = loader.rows(&at(&format!("self_attn.{part}_proj")), [outputs, width])?;
+            qkv.extend(in_pairs(&rows, width, heads.head_dim));
+        }
+        let gate = loader.rows(&at("mlp.gate_proj"), [inner, width])?;
+        let up = loader.rows(&at("mlp.up_proj"), [inner, width])?;
+        let row = |rows: &'_ [f32], at: usize| -> std::ops::Range<usize> {
+            debug_assert!(rows.len() >= (at + 1) * width);
+            at * width..(at + 1) * width
+        };
+        let gate_up = dealt(inner, |i| [&gate[row(&gate, i)], &up[row(&up, i)]]);
+        Ok(Self {
+            input_layernorm: loader.norm(&at("input_layernorm"), width, eps, false)?,
+            qkv_proj: loader.in_order(&at("self_attn.q_proj"), &qkv, width)?,
+            o_proj: loader.linear(
+                &[(&at("self_attn.o_proj"), width)],
+                heads.query_width(),
+                false,
+            )?,
+            post_attention_layernorm: loader.norm(
+                &at("post_attention_layernorm"),
+                width,
+                eps,
+                false,
+            )?,
+            gate_up_proj: loader.in_order(&at("mlp.gate_proj"), &gate_up, width)?,
+            down_proj: loader.linear(&[(&at("mlp.down_proj"), width)], inner, false)?,
+        })
+    }
+}
+
+impl LastWeights {
+    fn load(loader: &mut Loader<'_, '_>, architecture: &Architecture, i: usize) -> Result<Self> {
+        let heads = HeadSizes::new(architecture);
+        let width = architecture.hidden_size;
+        let at = |part: &str| format!("{}.layers.{i}.{part}", text::PREFIX);
+        let (k, v) = (at("self_attn.k_proj"), at("self_attn.v_proj"));
+        let mut kv = Vec::new();
+        for name in [&k, &v] {
+            let rows = loader.rows(name, [heads.key_width(), width])?;
+            kv.extend(in_pairs(&rows, width, heads.head_dim));
+        }
+        Ok(Self {
+            input_layernorm: loader.norm(
+                &at("input_layernorm"),
+                width,
+                architecture.rms_norm_eps,
+                false,
+            )?,
+            kv_proj: loader.in_order(&k, &kv, width)?,
+        })
+    }
+}
+
+/// Refuses what the kernels' tiles do not fit.
+fn check(architecture: &Architecture) -> Result<()> {
+    let (a, heads) = (architecture, HeadSizes::new(architecture));
+    let refuse = |what: String| {
+        Err(NetworkError::Architecture(format!(
+            "{what}; `--kernels burn` takes any"
+        )))
+    };
+    if a.head_dim > MAX_HEAD_DIM || !a.head_dim.is_multiple_of(4) {
+        return refuse(format!(
+            "own kernels take heads of at most {MAX_HEAD_DIM} channels by fours, not {}",
+            a.head_dim
+        ));
+    }
+    for (name, value, by) in [
+        ("width of the query heads", heads.query_width(), 16),
+        ("width of the key heads", heads.key_width(), 16),
+        ("intermediate_size", a.intermediate_size, 8),
+    ] {
+        if !value.is_multiple_of(by) {
+            return refuse(format!("own kernels take a {name} by {by}, not {value}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_of_a_head_meet_their_other_half() {
+        let rows: Vec<f32> = (0..32).map(|row| row as f32).collect();
+        let order = in_pairs(&rows, 1, 16);
+        assert_eq!(order[..9], [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        // A head of four channels: pairs (0, 2), (1, 3), (4, 6) …
+        let order = in_pairs(&rows, 1, 4);
+        assert_eq!(order[..4], [0.0, 1.0, 4.0, 5.0]);
+        assert_eq!(order[8..12], [2.0, 3.0, 6.0, 7.0]);
+    }
+
+    #[test]
+    fn position_zero_turns_nothing() {
+        let table = rotation(2, 4);
+        assert_eq!(table[..4], [1.0, 0.0, 1.0, 0.0]);
+        assert!((f64::from(table[4]) - 1f64.cos()).abs() < 1e-7);
+        assert!((f64::from(table[7]) - 0.01f64.sin()).abs() < 1e-7);
+    }
+}
