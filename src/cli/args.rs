@@ -294,6 +294,9 @@ pub struct BenchArgs {
     /// Also run as LeRobot 0.6.1 does, in turns: grow and crop the cache, project the prefix anew at each step
     #[arg(long)]
     pub naive: bool,
+    /// Where own kernels fly, also run Burn's network, in turns
+    #[arg(long)]
+    pub burn: bool,
     /// The whole account: launches by kind, host time between them, copies, memory, time stamps, floors
     #[arg(long)]
     pub trace: bool,

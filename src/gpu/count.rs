@@ -63,23 +63,64 @@ pub struct LaunchTimes {
 ///
 /// One count at a time in a process: a second one, on another thread, waits.
 pub fn count_launches<T>(work: impl FnOnce() -> T) -> (T, Launches) {
-    let _turn = turn();
-    let counter = Arc::new(Counter {
-        thread: thread::current().id(),
-        seen: Mutex::default(),
-    });
-    let observer: Arc<dyn LaunchObserver> = Arc::<Counter>::clone(&counter);
-    let watching = LaunchObservation::new(observer);
+    let watch = LaunchWatch::begin();
     let done = work();
-    drop(watching);
-    let seen = counter.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut launches = Launches::default();
-    for (kernel, count) in seen.iter() {
-        launches.total += count;
-        *launches.by_kernel.entry(short(kernel)).or_default() += count;
-    }
-    drop(seen);
+    let launches = watch.so_far();
     (done, launches)
+}
+
+/// Counts every kernel that Burn launches from this thread as long as it lives; one at a time in a process.
+pub struct LaunchWatch {
+    counter: Arc<Counter>,
+    _watching: LaunchObservation,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl LaunchWatch {
+    /// Begins, when no other one watches any more.
+    pub fn begin() -> Self {
+        let turn = turn();
+        let counter = Arc::new(Counter {
+            thread: thread::current().id(),
+            seen: Mutex::default(),
+        });
+        let observer: Arc<dyn LaunchObserver> = Arc::<Counter>::clone(&counter);
+        Self {
+            counter,
+            _watching: LaunchObservation::new(observer),
+            _turn: turn,
+        }
+    }
+
+    /// What was launched since the beginning.
+    pub fn so_far(&self) -> Launches {
+        let seen = self.counter.seen.lock();
+        let seen = seen.unwrap_or_else(PoisonError::into_inner);
+        let mut launches = Launches::default();
+        for (kernel, count) in seen.iter() {
+            launches.total += count;
+            *launches.by_kernel.entry(short(kernel)).or_default() += count;
+        }
+        launches
+    }
+}
+
+impl Launches {
+    /// What came to it since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut by_kernel = self.by_kernel.clone();
+        for (kernel, count) in &before.by_kernel {
+            if let Some(now) = by_kernel.get_mut(kernel) {
+                *now -= count;
+            }
+        }
+        by_kernel.retain(|_, count| *count > 0);
+        Self {
+            total: self.total - before.total,
+            by_kernel,
+        }
+    }
 }
 
 /// Runs `work` and times every kernel that it launches from this thread, by the device's own time stamps. `work` itself
@@ -241,6 +282,18 @@ mod tests {
         assert_eq!(memory(&Device::flex()), None);
         let (value, times) = time_launches(|| 8);
         assert_eq!((value, times), (8, LaunchTimes::default()));
+    }
+
+    #[test]
+    fn launches_are_told_apart_by_when_they_were_made() {
+        let launches = |kinds: &[(&str, u64)]| Launches {
+            total: kinds.iter().map(|(_, count)| count).sum(),
+            by_kernel: kinds.iter().map(|(k, c)| ((*k).to_owned(), *c)).collect(),
+        };
+        let before = launches(&[("add", 2), ("matmul", 1)]);
+        let after = launches(&[("add", 5), ("matmul", 1), ("exp", 1)]);
+        let between = launches(&[("add", 3), ("exp", 1)]);
+        assert_eq!(after.since(&before), between);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use adapter::{Adapter, AdapterKind, adapters};
 pub use arithmetic::{Arithmetic, Kernels, Precision, Wish};
 pub use choice::DeviceChoice;
 pub use count::{
-    Copies, DeviceMemory, DriverMemory, LaunchTimes, Launches, copies, count_launches,
+    Copies, DeviceMemory, DriverMemory, LaunchTimes, LaunchWatch, Launches, copies, count_launches,
     driver_memory, memory, note_read_back, note_upload, time_launches,
 };
 pub use error::Error;

@@ -35,6 +35,13 @@ pub struct Inspected {
     processor: Processor,
 }
 
+impl Inspected {
+    /// The processor and the weights, for those who measure networks of their own choice.
+    pub fn into_parts(self) -> (Processor, Checkpoint) {
+        (self.processor, self.checkpoint)
+    }
+}
+
 /// Loads a policy onto a device. Call it on the thread that will run it.
 ///
 /// # Errors

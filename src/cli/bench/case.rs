@@ -1,25 +1,24 @@
 //! What is measured: a network with its weights on the device, and the input of one chunk.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::made::Made;
-use super::stages::{Network, Watch};
+use super::stages::Watch;
 use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
-use crate::gpu::OpenedDevice;
 use crate::gpu::compute::Format;
+use crate::gpu::{Arithmetic, Kernels, OpenedDevice};
 use crate::observation::{Frame, Observation};
-use crate::policy::checkpoint::Checkpoint;
 use crate::policy::config::Config;
 use crate::policy::smolvla::naive::{LanguagePadding, NaiveSmolVla};
+use crate::policy::smolvla::prepared::PreparedSmolVla;
 use crate::policy::smolvla::{EulerSteps, SmolVla};
-use crate::policy::{
-    self as policies, Architecture, NetworkInput, Policy as _, SmolVlaPolicy, TensorSource,
-};
+use crate::policy::{self as policies, Architecture, NetworkInput, TensorSource};
 
 /// Size of the pictures that are made up, as most webcams give them.
 const PICTURE: (u32, u32) = (640, 480);
@@ -30,7 +29,7 @@ const PADDING: LanguagePadding = LanguagePadding {
     token: 2,
 };
 
-/// A loaded network and what it is given.
+/// A network that can be loaded, and what it is given.
 pub struct Case {
     /// Name of the policy, for people.
     pub name: String,
@@ -38,54 +37,52 @@ pub struct Case {
     pub input: NetworkInput,
     pub steps: EulerSteps,
     padding: LanguagePadding,
-    network: Held,
-    /// Where its weights can be read again.
+    /// Where its weights are read.
     source: Box<dyn TensorSource>,
 }
 
-/// Who owns the network.
-enum Held {
-    Policy(Box<SmolVlaPolicy>),
-    Made(Box<SmolVla>),
+/// A network on a device. Load, run and drop it on one thread.
+#[derive(Debug)]
+pub enum Loaded {
+    Own(Box<RefCell<PreparedSmolVla>>),
+    Burn(Box<SmolVla>),
+    Naive(Box<NaiveSmolVla>),
 }
 
+/// Who computes a chunk, and with what weights.
+pub type Choice = (Way, Format);
+
 impl Case {
-    /// Loads what the arguments ask for.
-    pub fn load(args: &BenchArgs, device: &OpenedDevice) -> anyhow::Result<Self> {
+    /// What the arguments ask for.
+    pub fn of(args: &BenchArgs) -> anyhow::Result<Self> {
         match args.made {
-            Some(size) => Self::make(size, args.views, args.num_steps, device),
-            None => Self::open(args, device),
+            Some(size) => Self::made(size, args.views, args.num_steps),
+            None => Self::opened(args),
         }
     }
 
     /// A network from the seed.
-    pub fn make(
+    pub fn made(
         size: Made,
         views: Option<usize>,
         num_steps: Option<usize>,
-        device: &OpenedDevice,
     ) -> anyhow::Result<Self> {
         let architecture = size.architecture();
-        let source = size.weights();
-        let network = SmolVla::load(&architecture, &source, &device.device, &mut |_| ())?;
         Ok(Self {
             name: format!("made {size}"),
             input: size.input(chosen_views(views, size.views(), "it")?),
             steps: EulerSteps::new(num_steps.unwrap_or(architecture.num_steps))?,
             padding: PADDING,
-            network: Held::Made(Box::new(network)),
-            source: Box::new(source),
+            source: Box::new(size.weights()),
             architecture,
         })
     }
 
-    fn open(args: &BenchArgs, device: &OpenedDevice) -> anyhow::Result<Self> {
+    fn opened(args: &BenchArgs) -> anyhow::Result<Self> {
         let inspected = policy::inspect(&args.policy)?;
-        let directory = inspected.directory.clone();
+        let (spec, architecture) = (inspected.spec.clone(), inspected.architecture.clone());
         let padding = padding(&inspected.config);
-        let mut told = policy::Progress::default().told();
-        let loaded = policies::fill(inspected, device, &mut told).map_err(policy::in_words)?;
-        let spec = loaded.spec().clone();
+        let (processor, source) = inspected.into_parts();
         let views = chosen_views(args.views, spec.views.len(), &spec.name)?;
         let observation = Observation {
             images: spec.views[..views]
@@ -97,57 +94,47 @@ impl Case {
         };
         let noise = vec![0.5; spec.chunk_size * spec.max_action_dim];
         let mut warnings = Vec::new();
-        let processor = loaded.processor();
         let input = processor.preprocess(&observation, noise, &mut warnings)?;
         for warning in warnings {
             log::warn!("{warning}");
         }
-        let source = Checkpoint::open(&directory)
-            .with_context(|| format!("cannot open {} again", directory.display()))?;
         Ok(Self {
             name: spec.name,
-            architecture: loaded.network().architecture().clone(),
+            architecture,
             input,
             steps: EulerSteps::new(args.num_steps.unwrap_or(spec.num_steps))?,
             padding,
-            network: Held::Policy(Box::new(loaded)),
             source: Box::new(source),
         })
     }
 
-    /// The network as it flies.
-    pub fn network(&self) -> &SmolVla {
-        match &self.network {
-            Held::Policy(policy) => match policy.network() {
-                policies::Network::Burn(network) => network,
-                policies::Network::Own(_) => unreachable!("bench opens Burn's network"),
-            },
-            Held::Made(network) => network,
-        }
+    /// Loads it in one way.
+    pub fn load(&self, (way, format): Choice, device: &OpenedDevice) -> anyhow::Result<Loaded> {
+        let (architecture, source) = (&self.architecture, self.source.as_ref());
+        let burn = &device.device;
+        let mut told = |_| ();
+        Ok(match way {
+            Way::Own => {
+                let compute = device.compute.as_ref();
+                let compute = compute.context("own kernels are for GPU devices")?;
+                let own =
+                    PreparedSmolVla::load(architecture, source, burn, compute, format, &mut told)?;
+                Loaded::Own(Box::new(RefCell::new(own)))
+            }
+            Way::Burn => {
+                let burn = SmolVla::load(architecture, source, burn, &mut told)?;
+                Loaded::Burn(Box::new(burn))
+            }
+            Way::Naive => {
+                let padding = self.padding;
+                let naive = NaiveSmolVla::load(architecture, source, burn, padding, &mut told)?;
+                Loaded::Naive(Box::new(naive))
+            }
+        })
     }
 
-    /// Who computes when it flies.
-    pub fn way(&self) -> Way {
-        Way::Burn
-    }
-
-    /// How its weights lie on the device.
-    pub fn weights(&self) -> Format {
-        Format::F32
-    }
-
-    /// Its arithmetic, in words.
-    pub fn precision(&self) -> &'static str {
-        "f32"
-    }
-
-    /// The network, what it is given, and where, to be watched.
-    pub fn watch<'a>(&'a self, device: &'a OpenedDevice) -> Watch<'a> {
-        self.watch_of(device, Network::Burn(self.network()))
-    }
-
-    /// The same with another network.
-    pub fn watch_of<'a>(&'a self, device: &'a OpenedDevice, network: Network<'a>) -> Watch<'a> {
+    /// A loaded network with what it is given, to be watched.
+    pub fn watch<'a>(&'a self, device: &'a OpenedDevice, network: &'a Loaded) -> Watch<'a> {
         Watch {
             device,
             network,
@@ -156,19 +143,8 @@ impl Case {
         }
     }
 
-    /// The same network as LeRobot 0.6.1 computes it.
-    pub fn naive(&self, device: &OpenedDevice) -> anyhow::Result<NaiveSmolVla> {
-        Ok(NaiveSmolVla::load(
-            &self.architecture,
-            self.source.as_ref(),
-            &device.device,
-            self.padding,
-            &mut |_| (),
-        )?)
-    }
-
     /// What one chunk makes `way` compute.
-    pub fn work(&self, way: Way) -> Load {
+    pub fn work(&self, (way, weights): Choice) -> Load {
         let words = self.input.tokens.first().map_or(0, Vec::len);
         let naive = way == Way::Naive;
         let is_computed = |image: &&policies::ImageInput| naive || image.present.contains(&true);
@@ -182,8 +158,62 @@ impl Case {
             },
             steps: self.steps.times.len(),
             way,
-            weights: self.weights(),
+            weights,
         }
+    }
+}
+
+impl Loaded {
+    /// Who computes, and with what weights.
+    pub fn choice(&self) -> Choice {
+        match self {
+            Self::Own(network) => (Way::Own, network.borrow().format()),
+            Self::Burn(_) => (Way::Burn, Format::F32),
+            Self::Naive(_) => (Way::Naive, Format::F32),
+        }
+    }
+
+    /// Parameters that were loaded.
+    pub fn parameters(&self) -> u64 {
+        match self {
+            Self::Own(network) => network.borrow().parameters(),
+            Self::Burn(network) => network.parameters(),
+            Self::Naive(network) => network.network().parameters(),
+        }
+    }
+}
+
+/// In words.
+pub fn precision(format: Format) -> &'static str {
+    match format {
+        Format::F32 => "f32",
+        Format::F16 => "f16",
+        Format::I8 => "int8",
+    }
+}
+
+/// Whether own kernels can run on a device: with Burn's fusion its tensors cannot be lent to them.
+pub fn has_own_kernels(device: &OpenedDevice) -> bool {
+    device.compute.is_some() && !cfg!(feature = "fusion")
+}
+
+/// What flies on a device.
+pub fn flying(device: &OpenedDevice) -> Choice {
+    match device.arithmetic.kernels {
+        Kernels::Own => (Way::Own, device.arithmetic.format),
+        Kernels::Burn => (Way::Burn, Format::F32),
+    }
+}
+
+/// The same device, on which something else flies.
+pub fn flying_otherwise(device: &OpenedDevice, (way, format): Choice) -> OpenedDevice {
+    let kernels = match way {
+        Way::Own => Kernels::Own,
+        Way::Burn | Way::Naive => Kernels::Burn,
+    };
+    OpenedDevice {
+        arithmetic: Arithmetic { kernels, format },
+        ..device.clone()
     }
 }
 

@@ -16,18 +16,28 @@ pub struct Holdings {
     pub driver: Option<DriverMemory>,
     /// Resident set of the program, bytes.
     pub rss_bytes: Option<u64>,
-    /// Bytes of the network on the device: the driver's count, or the pool's where that is missing, less what was there
-    /// before it was loaded. `None` on the CPU.
+    /// Bytes of all buffers that own kernels ever made; stands in for the driver's count where that is missing.
+    #[serde(skip)]
+    pub own_bytes: u64,
+    /// Bytes of the network on the device: of tensors and of own buffers, less what was there before it was loaded. `None` on
+    /// the CPU.
     pub model_bytes: Option<u64>,
 }
 
 impl Holdings {
-    /// What is held now. Waits for the device.
+    /// What is held now. Waits for the device, so that what was dropped is gone.
     pub fn now(device: &OpenedDevice) -> Self {
+        if let Err(error) = device.device.sync() {
+            log::warn!("the device does not say when it is done: {error}");
+        }
         Self {
             pool: gpu::memory(&device.device),
             driver: device.setup.as_ref().and_then(gpu::driver_memory),
             rss_bytes: rss_bytes(),
+            own_bytes: device
+                .compute
+                .as_ref()
+                .map_or(0, |own| own.counts().buffer_bytes),
             model_bytes: None,
         }
     }
@@ -44,9 +54,12 @@ impl Holdings {
         }
     }
 
+    /// What tensors and own buffers use, and not what Burn's pool keeps for later.
     fn on_device(&self) -> Option<u64> {
-        let driver = self.driver.map(|driver| driver.allocated_bytes);
-        driver.or(self.pool.map(|pool| pool.reserved_bytes))
+        let pool = self.pool?;
+        let outside =
+            |driver: DriverMemory| driver.allocated_bytes.saturating_sub(pool.reserved_bytes);
+        Some(pool.in_use_bytes + self.driver.map_or(self.own_bytes, outside))
     }
 
     /// Lines for people.
@@ -83,14 +96,20 @@ mod tests {
 
     #[test]
     fn the_model_is_what_came_to_the_device() {
-        let driver = |allocated_bytes| Holdings {
+        let held = |in_use_bytes, reserved_bytes, allocated_bytes| Holdings {
+            pool: Some(DeviceMemory {
+                in_use_bytes,
+                reserved_bytes,
+                ..DeviceMemory::default()
+            }),
             driver: Some(DriverMemory {
                 allocated_bytes,
                 ..DriverMemory::default()
             }),
             ..Holdings::default()
         };
-        let after = driver(900).since(&driver(100));
+        // 500 in tensors, of which 400 found room in what the pool had kept, and 300 in own buffers.
+        let after = held(600, 700, 1000).since(&held(100, 600, 600));
         assert_eq!(after.model_bytes, Some(800));
         assert_eq!(
             Holdings::default().since(&Holdings::default()).model_bytes,

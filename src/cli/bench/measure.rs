@@ -5,9 +5,10 @@ use std::time::Instant;
 use anyhow::bail;
 use serde::{Deserialize, Serialize};
 
+use super::case::Choice;
 use super::report::{ChunkAccount, ChunkRun, Stages};
 use super::stages::Watch;
-use crate::cli::cost::{ChunkCost, Way};
+use crate::cli::cost::ChunkCost;
 use crate::gpu::compute::Format;
 
 /// Largest difference between two chunks of one input in one precision, in normalised actions: a device may sum in another
@@ -31,7 +32,8 @@ pub struct Rounds {
 /// One network: its counts, its answer and its timed runs.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    pub way: Way,
+    /// Who computed, and with what weights.
+    pub choice: Choice,
     /// The first run, which compiles.
     pub first_ms: f64,
     pub counts: ChunkAccount,
@@ -75,8 +77,8 @@ pub fn measure(watches: &[Watch<'_>], rounds: Rounds) -> anyhow::Result<Vec<Meas
         log::info!("{}: first run, which compiles", watch.title());
         let (first, actions) = watch.run()?;
         check(watch, &watch.flown()?, &actions, SAME)?;
-        let (expected, format) = reference.get_or_insert((actions.clone(), watch.format()));
-        let allowed = if *format == watch.format() {
+        let (expected, format) = reference.get_or_insert((actions.clone(), watch.choice().1));
+        let allowed = if *format == watch.choice().1 {
             SAME
         } else {
             ROUNDED
@@ -87,7 +89,7 @@ pub fn measure(watches: &[Watch<'_>], rounds: Rounds) -> anyhow::Result<Vec<Meas
             watch.clock(&mut counts)?;
         }
         measured.push(Measured {
-            way: watch.way(),
+            choice: watch.choice(),
             first_ms: first.total().ms,
             counts,
             runs: Vec::new(),
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
     use crate::cli::bench::case::Case;
     use crate::cli::bench::made::Made;
-    use crate::cli::bench::stages::Network;
+    use crate::cli::cost::Way;
     use crate::gpu::{self, DeviceChoice};
 
     #[test]
@@ -161,11 +163,12 @@ mod tests {
     #[test]
     fn ways_are_held_against_each_other_and_timed_in_turns() {
         let cpu = gpu::open(DeviceChoice::Flex).unwrap();
-        let case = Case::make(Made::Tiny, Some(1), Some(2), &cpu).unwrap();
-        let naive = case.naive(&cpu).unwrap();
+        let case = Case::made(Made::Tiny, Some(1), Some(2)).unwrap();
+        let networks =
+            [Way::Burn, Way::Naive].map(|way| case.load((way, Format::F32), &cpu).unwrap());
         let watches = [
-            case.watch(&cpu),
-            case.watch_of(&cpu, Network::Naive(&naive)),
+            case.watch(&cpu, &networks[0]),
+            case.watch(&cpu, &networks[1]),
         ];
         let rounds = Rounds {
             most: 2,
@@ -173,7 +176,7 @@ mod tests {
             clock: true,
         };
         let measured = measure(&watches, rounds).unwrap();
-        assert_eq!(measured[1].way, Way::Naive);
+        assert_eq!(measured[1].choice.0, Way::Naive);
         assert!(measured.iter().all(|one| one.runs.len() == 2));
         assert_eq!(measured[0].difference, Difference::default());
         let late = Rounds {

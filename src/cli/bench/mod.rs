@@ -8,6 +8,7 @@ mod gpu_report;
 mod holdings;
 mod made;
 mod measure;
+mod own;
 mod report;
 mod soak;
 mod stages;
@@ -18,12 +19,12 @@ use std::io::Write;
 
 pub use self::made::Made;
 
-use self::case::Case;
+use self::case::{Case, Choice, Loaded, flying};
 use self::floor::{Floor, Launches, Work};
 use self::holdings::Holdings;
 use self::measure::{Measured, Rounds, measure};
-use self::report::{ChunkAccount, Report, Stages, Subject};
-use self::stages::Network;
+use self::report::{Report, Stages, Subject};
+use self::stages::Watch;
 use crate::cli::args::BenchArgs;
 use crate::cli::cost::{self, Load, Way, chunk_cost};
 use crate::cli::memory::peak_rss_bytes;
@@ -47,14 +48,19 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if let Some(file) = &args.gpu_report {
         return gpu_report::run(args, file, out);
     }
-    let mut device = policy::device(args.device.wish())?;
-    // The stages that are watched here are those of Burn's network.
-    device.arithmetic = crate::gpu::Arithmetic::default();
+    let device = policy::device(args.device.wish())?;
+    let case = Case::of(args)?;
     let before = Holdings::now(&device);
-    let case = Case::load(args, &device)?;
+    let network = case.load(flying(&device), &device)?;
     let memory = Holdings::now(&device).since(&before);
     if let Some(chunks) = args.soak {
-        return soak::run(args, &case, &device, chunks, out);
+        return soak::run(
+            args,
+            &case.watch(&device, &network),
+            &case.name,
+            chunks,
+            out,
+        );
     }
     let bench = Bench {
         case: &case,
@@ -62,11 +68,21 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         trace: args.trace,
         runs: args.runs,
     };
-    let report = bench.report(args.naive, memory)?;
+    let report = bench.report(network, &others(args, &device), memory)?;
     deliver(out, args.json.json.as_ref(), &report, |out| {
         report.print(out)
     })?;
     Ok(Outcome::Done)
+}
+
+/// What else is to be measured beside what flies.
+fn others(args: &BenchArgs, device: &OpenedDevice) -> Vec<Choice> {
+    let burn = args.burn && flying(device).0 != Way::Burn;
+    [(burn, Way::Burn), (args.naive, Way::Naive)]
+        .into_iter()
+        .filter(|(wanted, _)| *wanted)
+        .map(|(_, way)| (way, Format::F32))
+        .collect()
 }
 
 /// The least times on named GPUs, without a device.
@@ -109,11 +125,15 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn report(&self, naive: bool, memory: Holdings) -> anyhow::Result<Report> {
-        let naive = naive.then(|| self.case.naive(self.device)).transpose()?;
-        let mut watches = vec![self.case.watch(self.device)];
-        let naive = naive.as_ref().map(Network::Naive);
-        watches.extend(naive.map(|naive| self.case.watch_of(self.device, naive)));
+    fn report(&self, flown: Loaded, others: &[Choice], memory: Holdings) -> anyhow::Result<Report> {
+        let mut networks = vec![flown];
+        for choice in others {
+            networks.push(self.case.load(*choice, self.device)?);
+        }
+        let watches: Vec<_> = networks
+            .iter()
+            .map(|network| self.case.watch(self.device, network))
+            .collect();
         let rounds = Rounds {
             most: self.runs,
             until: None,
@@ -124,14 +144,14 @@ impl Bench<'_> {
         let mut own = stages.remove(0);
         let mut others = BTreeMap::new();
         for (measured, other) in measured[1..].iter().zip(stages) {
-            own.compare(measured.way, &other);
-            others.insert(measured.way, other);
+            own.compare(measured.choice.0, &other);
+            others.insert(measured.choice.0, other);
         }
         Ok(Report {
-            subject: subject(self.case, self.device, &measured[0]),
+            subject: subject(&watches[0], self.case, &measured[0]),
             naive_ratio: own.total.naive_ratio,
             burn_ratio: own.total.burn_ratio,
-            floors: self.floors(&measured[0].counts),
+            floors: self.floors(&measured[0]),
             stages: own,
             peak_rss_bytes: peak_rss_bytes(),
             memory,
@@ -141,16 +161,16 @@ impl Bench<'_> {
     }
 
     fn stages(&self, measured: &Measured) -> Stages {
-        let cost = chunk_cost(&self.case.architecture, self.case.work(measured.way));
+        let cost = chunk_cost(&self.case.architecture, self.case.work(measured.choice));
         measured.stages(cost, self.trace)
     }
 
     /// With a trace, the floors of this very GPU if it is known, else of some usual ones.
-    fn floors(&self, counts: &ChunkAccount) -> Vec<Floor> {
+    fn floors(&self, measured: &Measured) -> Vec<Floor> {
         if !self.trace {
             return Vec::new();
         }
-        let work = counted_work(self.case, counts);
+        let work = counted_work(self.case, measured);
         let cards = match cards::of_adapter(&self.device.name) {
             Some(card) => vec![card],
             None => USUAL_CARDS
@@ -166,21 +186,23 @@ impl Bench<'_> {
 }
 
 /// The work of a chunk, with the launches that were counted.
-fn counted_work(case: &Case, counts: &ChunkAccount) -> Work {
+fn counted_work(case: &Case, measured: &Measured) -> Work {
+    let counts = &measured.counts;
     let stages = [&counts.vision, &counts.prefix, &counts.denoise];
     let [vision, prefix, denoise] = stages.map(|stage| stage.kernels);
     let launches = (|| Some([vision?, prefix?, denoise?]))();
-    work(&case.architecture, case.work(case.way()), launches)
+    work(&case.architecture, case.work(measured.choice), launches)
 }
 
-fn subject(case: &Case, device: &OpenedDevice, measured: &Measured) -> Subject {
-    let load = case.work(measured.way);
+fn subject(watch: &Watch<'_>, case: &Case, measured: &Measured) -> Subject {
+    let (way, format) = measured.choice;
+    let load = case.work(measured.choice);
     Subject {
         policy: case.name.clone(),
-        device: device.place(),
-        precision: case.precision().to_owned(),
-        way: measured.way,
-        parameters: case.network().parameters(),
+        device: watch.device.place(),
+        precision: case::precision(format).to_owned(),
+        way,
+        parameters: watch.network.parameters(),
         views: load.images,
         language_tokens: load.language_tokens,
         prefix_tokens: cost::prefix_tokens(&case.architecture, load),

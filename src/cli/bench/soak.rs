@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::case::Case;
 use super::holdings::Holdings;
+use super::stages::Watch;
 use crate::cli::args::BenchArgs;
 use crate::cli::memory::peak_rss_bytes;
 use crate::cli::output::{Outcome, deliver};
-use crate::gpu::OpenedDevice;
 
 /// Looks at memory so often in a run.
 const SAMPLES: u64 = 30;
@@ -31,6 +30,8 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Soak {
     pub policy: String,
+    /// Who computed.
+    pub way: String,
     pub device: String,
     pub chunks: u64,
     pub flat: bool,
@@ -43,12 +44,12 @@ pub struct Soak {
 /// Runs `chunks` chunks and tells whether memory stayed flat; exit status 1 if it grew.
 pub fn run(
     args: &BenchArgs,
-    case: &Case,
-    device: &OpenedDevice,
+    watch: &Watch<'_>,
+    policy: &str,
     chunks: u64,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let soak = soak(case, device, chunks, None)?;
+    let soak = soak(watch, policy, chunks, None)?;
     deliver(out, args.json.json.as_ref(), &soak, |out| soak.print(out))?;
     Ok(if soak.flat {
         Outcome::Done
@@ -58,10 +59,10 @@ pub fn run(
     })
 }
 
-/// Runs `chunks` chunks of a case, or fewer until a time, looking at memory [`SAMPLES`] times.
+/// Runs `chunks` chunks of a network, or fewer until a time, looking at memory [`SAMPLES`] times.
 pub fn soak(
-    case: &Case,
-    device: &OpenedDevice,
+    watch: &Watch<'_>,
+    policy: &str,
     mut chunks: u64,
     until: Option<Instant>,
 ) -> anyhow::Result<Soak> {
@@ -72,19 +73,20 @@ pub fn soak(
             chunks = number - 1;
             break;
         }
-        case.watch(device).flown()?;
+        watch.flown()?;
         if number % every == 0 || number == chunks {
             log::info!("{number} of {chunks} chunks");
             samples.push(Sample {
                 chunks: number,
-                held: Holdings::now(device),
+                held: Holdings::now(watch.device),
             });
         }
     }
     let grew = growth(&samples);
     Ok(Soak {
-        policy: case.name.clone(),
-        device: device.place(),
+        policy: policy.to_owned(),
+        way: watch.title(),
+        device: watch.device.place(),
         chunks,
         flat: grew.is_empty(),
         grew,
@@ -159,9 +161,10 @@ impl Soak {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "{} on {}: {} chunks\n{:>8} {:>12} {:>12} {:>12} {:>8} {:>12}",
+            "{} on {}, {}: {} chunks\n{:>8} {:>12} {:>12} {:>12} {:>8} {:>12}",
             self.policy,
             self.device,
+            self.way,
             self.chunks,
             "chunks",
             "pool KB",

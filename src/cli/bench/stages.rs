@@ -1,20 +1,23 @@
 //! Runs the stages of a chunk one by one, waiting for the device between them, to time them or to count what they do.
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use burn::tensor::{Tensor, TensorData};
 
 use super::account::{Account, Moment};
+use super::case::{Choice, Loaded, precision};
+use super::own;
 use super::report::{ChunkAccount, ChunkRun, StageRun};
 use crate::cli::cost::Way;
 use crate::cli::memory::peak_rss_bytes;
-use crate::gpu::compute::Format;
 use crate::gpu::{self, Launches, OpenedDevice, count_launches, time_launches};
 use crate::policy::NetworkInput;
 use crate::policy::smolvla::naive::NaiveSmolVla;
+use crate::policy::smolvla::prepared::PreparedSmolVla;
 use crate::policy::smolvla::{EulerSteps, NetworkError, PrefixCache, Sample, SmolVla, Trace};
 
-type Result<T> = std::result::Result<T, NetworkError>;
+pub type Result<T> = std::result::Result<T, NetworkError>;
 
 /// What is looked at. Counting slows the host, and timing each kernel slows the device, so that no two are done at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,68 +29,47 @@ pub enum Look {
     Clock,
 }
 
-/// A network that computes the chunk.
-#[derive(Clone, Copy, Debug)]
-pub enum Network<'a> {
-    Burn(&'a SmolVla),
-    Naive(&'a NaiveSmolVla),
-}
-
 /// A network, what it is given, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch<'a> {
     pub device: &'a OpenedDevice,
-    pub network: Network<'a>,
+    pub network: &'a Loaded,
     pub input: &'a NetworkInput,
     pub steps: &'a EulerSteps,
 }
 
 /// What was seen of one stage.
 #[derive(Clone, Debug, Default)]
-struct Seen {
-    run: StageRun,
-    account: Account,
-    times: gpu::LaunchTimes,
+pub struct Seen {
+    pub run: StageRun,
+    pub account: Account,
+    pub times: gpu::LaunchTimes,
 }
 
 /// What was seen of one chunk.
 #[derive(Clone, Debug, Default)]
-struct ChunkSeen {
-    vision: Seen,
-    prefix: Seen,
-    denoise: Seen,
-    peak_rss_bytes: [Option<u64>; 3],
+pub struct ChunkSeen {
+    pub vision: Seen,
+    pub prefix: Seen,
+    pub denoise: Seen,
+    pub peak_rss_bytes: [Option<u64>; 3],
 }
 
 impl Watch<'_> {
-    /// Who computes.
-    pub fn way(&self) -> Way {
-        match self.network {
-            Network::Burn(_) => Way::Burn,
-            Network::Naive(_) => Way::Naive,
-        }
-    }
-
-    /// How its weights are stored.
-    pub fn format(&self) -> Format {
-        match self.network {
-            Network::Burn(_) | Network::Naive(_) => Format::F32,
-        }
-    }
-
     /// Who computes, and with what weights.
-    pub fn title(&self) -> String {
-        match self.format() {
-            Format::F32 => self.way().to_string(),
-            Format::F16 => format!("{}, f16", self.way()),
-            Format::I8 => format!("{}, int8", self.way()),
-        }
+    pub fn choice(&self) -> Choice {
+        self.network.choice()
     }
 
-    /// The answer of the network's own sampler, which is what flies.
+    /// The same in words.
+    pub fn title(&self) -> String {
+        title(self.choice())
+    }
+
+    /// The answer of the network's own sampler, which is what flies, `[batch, chunk_size, max_action_dim]`.
     ///
     /// # Errors
-    /// As [`Watch::run`].
+    /// An input that does not fit, or a device that fails.
     pub fn flown(&self) -> Result<Vec<f32>> {
         self.traced(&mut Trace::off())
     }
@@ -95,74 +77,106 @@ impl Watch<'_> {
     /// The same, showing every stage to `trace`.
     ///
     /// # Errors
-    /// As [`Watch::run`].
+    /// As [`Watch::flown`].
     pub fn traced(&self, trace: &mut Trace) -> Result<Vec<f32>> {
-        let (input, steps) = (self.input, self.steps.times.len());
-        let sample = match self.network {
-            Network::Burn(network) => network.sample_actions(input, steps, None, trace)?,
-            Network::Naive(network) => network.sample_actions(input, steps, None, trace)?,
-        };
-        Ok(sample.actions)
+        Ok(self.sampled(self.steps.times.len(), trace)?.actions)
     }
 
-    /// One timed chunk, and the answer, `[batch, chunk_size, max_action_dim]`.
+    fn sampled(&self, steps: usize, trace: &mut Trace) -> Result<Sample> {
+        let input = self.input;
+        match self.network {
+            Loaded::Own(network) => {
+                let network: &RefCell<PreparedSmolVla> = network;
+                network
+                    .borrow_mut()
+                    .sample_actions(input, steps, None, trace)
+            }
+            Loaded::Burn(network) => network.sample_actions(input, steps, None, trace),
+            Loaded::Naive(network) => network.sample_actions(input, steps, None, trace),
+        }
+    }
+
+    /// One timed chunk, and the answer.
     ///
     /// # Errors
-    /// An input that does not fit, or a device that fails.
+    /// As [`Watch::flown`].
     pub fn run(&self) -> Result<(ChunkRun, Vec<f32>)> {
-        match self.network {
-            Network::Burn(network) => {
-                let (seen, actions) = self.by_stages(network, Look::Time)?;
-                let run = ChunkRun {
-                    vision: seen.vision.run,
-                    prefix: seen.prefix.run,
-                    denoise: seen.denoise.run,
-                    peak_rss_bytes: seen.peak_rss_bytes,
-                };
-                Ok((run, actions))
+        let (seen, actions) = match self.network {
+            Loaded::Own(network) => {
+                let compute = network.borrow().compute().clone();
+                let sample = |trace: &mut Trace| self.traced(trace);
+                let (mut seen, actions) =
+                    own::by_stages(self.device, &compute, Look::Time, sample)?;
+                // The steps end with the answer, so that the mark comes when the device is done.
+                let host = network.borrow().denoise_host();
+                seen.denoise.run.host_ms = Some(host.as_secs_f64() * 1e3);
+                (seen, actions)
             }
-            Network::Naive(network) => {
-                let sample = self.sampled(network, self.steps.times.len())?;
-                Ok((timed(&sample), sample.actions))
+            Loaded::Burn(network) => self.by_stages(network, Look::Time)?,
+            Loaded::Naive(_) => {
+                let sample = self.sampled(self.steps.times.len(), &mut Trace::off())?;
+                return Ok((timed(&sample), sample.actions));
             }
-        }
+        };
+        let run = ChunkRun {
+            vision: seen.vision.run,
+            prefix: seen.prefix.run,
+            denoise: seen.denoise.run,
+            peak_rss_bytes: seen.peak_rss_bytes,
+        };
+        Ok((run, actions))
     }
 
     /// What a chunk makes the device do.
     ///
     /// # Errors
-    /// As [`Watch::run`].
+    /// As [`Watch::flown`].
     pub fn count(&self) -> Result<ChunkAccount> {
-        match self.network {
-            Network::Burn(network) => {
-                let (seen, _) = self.by_stages(network, Look::Count)?;
-                Ok(ChunkAccount {
-                    vision: seen.vision.account,
-                    prefix: seen.prefix.account,
-                    denoise: seen.denoise.account,
-                    submits: None,
-                })
+        let seen = match self.network {
+            Loaded::Own(network) => {
+                let compute = network.borrow().compute().clone();
+                let look = Look::Count;
+                let (mut seen, _) =
+                    own::by_stages(self.device, &compute, look, |trace| self.traced(trace))?;
+                own::list_kernels(&network.borrow(), &mut seen);
+                seen
             }
-            Network::Naive(network) => self.count_naive(network),
-        }
+            Loaded::Burn(network) => self.by_stages(network, Look::Count)?.0,
+            Loaded::Naive(network) => return self.count_naive(network),
+        };
+        Ok(ChunkAccount {
+            vision: seen.vision.account,
+            prefix: seen.prefix.account,
+            denoise: seen.denoise.account,
+            submits: None,
+        })
     }
 
     /// Writes into `account` what each kernel takes on the device, where that has time stamps.
     ///
     /// # Errors
-    /// As [`Watch::run`].
+    /// As [`Watch::flown`].
     pub fn clock(&self, account: &mut ChunkAccount) -> Result<()> {
-        let Network::Burn(network) = self.network else {
-            return Ok(());
-        };
         if !has_time_stamps(self.device) {
             return Ok(());
         }
-        let (seen, _) = self.by_stages(network, Look::Clock)?;
-        account.vision.timed(&seen.vision.times);
-        account.prefix.timed(&seen.prefix.times);
-        account.denoise.timed(&seen.denoise.times);
-        Ok(())
+        let stages = [
+            &mut account.vision,
+            &mut account.prefix,
+            &mut account.denoise,
+        ];
+        match self.network {
+            Loaded::Own(network) => own::clock(&network.borrow(), stages),
+            Loaded::Burn(network) => {
+                let (seen, _) = self.by_stages(network, Look::Clock)?;
+                let times = [seen.vision.times, seen.prefix.times, seen.denoise.times];
+                for (account, times) in stages.into_iter().zip(&times) {
+                    account.timed(times);
+                }
+                Ok(())
+            }
+            Loaded::Naive(_) => Ok(()),
+        }
     }
 
     /// The Euler steps are taken here, with the network's own step, so that the stage can be watched; the caller holds the
@@ -245,10 +259,6 @@ impl Watch<'_> {
         Ok((done, seen))
     }
 
-    fn sampled(&self, network: &NaiveSmolVla, steps: usize) -> Result<Sample> {
-        network.sample_actions(self.input, steps, None, &mut Trace::off())
-    }
-
     /// Every Euler step of the reference's way launches the same, so one and two steps tell the rest.
     fn count_naive(&self, network: &NaiveSmolVla) -> Result<ChunkAccount> {
         let trace = &mut Trace::off();
@@ -256,13 +266,13 @@ impl Watch<'_> {
         let (waited, wait) = count_launches(|| wait_for(&prefix?.embs));
         waited?;
         let launches = |count| {
-            let (sampled, launches) = count_launches(|| self.sampled(network, count));
+            let (sampled, launches) = count_launches(|| self.sampled(count, &mut Trace::off()));
             sampled.map(|_| launches.total)
         };
         let (one, two) = (launches(1)?, launches(2)?);
         let a_step = two - one;
         let before = Moment::of(self.device, None);
-        self.sampled(network, self.steps.times.len())?;
+        self.flown()?;
         let whole = before.account(&Moment::of(self.device, None), &Launches::default());
         let on_device = whole.submits.is_some();
         let stage = |kernels| Account {
@@ -276,6 +286,14 @@ impl Watch<'_> {
             denoise: stage(a_step * self.steps.times.len() as u64),
             submits: whole.submits,
         })
+    }
+}
+
+/// Who computes, and with what weights, in words.
+pub fn title((way, format): Choice) -> String {
+    match way {
+        Way::Own => format!("{way}, {}", precision(format)),
+        Way::Burn | Way::Naive => way.to_string(),
     }
 }
 

@@ -139,14 +139,16 @@ pub fn run(opened: &OpenedDevice) -> Result<Passed, Error> {
         Format::F16 => HALF_TOLERANCE,
         Format::I8 => BYTE_TOLERANCE,
     };
-    let (ours, cpu) = match (&opened.setup, opened.arithmetic.kernels) {
-        (Some(setup), Kernels::Own) => own::stages(opened, &Compute::new(setup)).map_err(fails)?,
-        _ => (
-            stages(&opened.device).map_err(fails)?,
-            stages(&Device::flex()).map_err(fails)?,
-        ),
-    };
+    let (ours, cpu) = both(opened).map_err(fails)?;
     compare(&opened.summary(), &ours, &cpu, allowed)
+}
+
+/// The device's stages, by what flies on it, and the CPU's.
+fn both(opened: &OpenedDevice) -> Result<(Vec<Stage>, Vec<Stage>), NetworkError> {
+    match (&opened.setup, opened.arithmetic.kernels) {
+        (Some(setup), Kernels::Own) => own::stages(opened, &Compute::new(setup)),
+        _ => Ok((stages(&opened.device)?, stages(&Device::flex())?)),
+    }
 }
 
 /// Opens what is wished for. Where `auto` leads to f16, the device must first pass the test that way; otherwise it computes in
@@ -171,7 +173,7 @@ pub fn open(wish: Wish, verdicts: &Verdicts) -> Result<OpenedDevice, gpu::Error>
 /// # Errors
 /// A device that fails.
 pub fn errors(opened: &OpenedDevice) -> Result<Vec<(String, f32)>, NetworkError> {
-    let (ours, cpu) = (stages(&opened.device)?, stages(&Device::flex())?);
+    let (ours, cpu) = both(opened)?;
     Ok(stage_errors(&ours, &cpu))
 }
 

@@ -1,5 +1,7 @@
 //! Lets a test look at every stage of the network, by the names of the reference tensors, at no cost when nobody looks.
 
+use std::fmt;
+
 use burn::tensor::Tensor;
 
 use super::error::{NetworkError, Result};
@@ -17,9 +19,22 @@ pub struct Stage {
 }
 
 /// Collects stages, or nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Trace {
     stages: Option<Vec<Stage>>,
+    at_mark: Option<AtMark>,
+}
+
+/// What is done at the end of each part of a chunk.
+type AtMark = Box<dyn FnMut(&'static str)>;
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trace")
+            .field("stages", &self.stages.as_ref().map(Vec::len))
+            .field("marks", &self.at_mark.is_some())
+            .finish()
+    }
 }
 
 impl Trace {
@@ -34,6 +49,24 @@ impl Trace {
     pub fn on() -> Self {
         Self {
             stages: Some(Vec::new()),
+            at_mark: None,
+        }
+    }
+
+    /// A trace that keeps nothing, and calls `at_mark` with `"vision"`, `"prefix"` and `"denoise"` when the host has given all of
+    /// that part to the device: for those who count or time the parts of a prepared network.
+    #[must_use]
+    pub fn with_marks(at_mark: impl FnMut(&'static str) + 'static) -> Self {
+        Self {
+            stages: None,
+            at_mark: Some(Box::new(at_mark)),
+        }
+    }
+
+    /// Says that a part is given to the device.
+    pub(super) fn mark(&mut self, part: &'static str) {
+        if let Some(at_mark) = &mut self.at_mark {
+            at_mark(part);
         }
     }
 

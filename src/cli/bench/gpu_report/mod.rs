@@ -21,7 +21,7 @@ pub use table::table;
 use self::budget::Budget;
 use self::parity::Parity;
 use self::speed::Measurement;
-use super::case::Case;
+use super::case::{Case, flying};
 use super::floor::Floor;
 use super::made::Made;
 use super::soak::{self, Soak};
@@ -171,7 +171,9 @@ impl Work<'_> {
         };
         log::info!("network: {size}, {}", self.report.network.why);
         self.part("self-test", |work| {
-            work.report.parity.push(parity::self_test(&work.device)?);
+            let choices = speed::choices(&work.device);
+            let parity = parity::self_test(&choices, &work.device)?;
+            work.report.parity.extend(parity);
             Ok(())
         })?;
         let shapes = match size {
@@ -179,7 +181,8 @@ impl Work<'_> {
             other => other,
         };
         self.part("stages against the CPU", |work| {
-            let parity = parity::against_cpu(shapes, &work.device)?;
+            let choices = speed::choices(&work.device);
+            let parity = parity::against_cpu(shapes, &choices, &work.device)?;
             work.report.parity.extend(parity);
             Ok(())
         })?;
@@ -194,9 +197,11 @@ impl Work<'_> {
             })?;
         }
         self.part("memory over many chunks", |work| {
-            let case = Case::make(Made::Tiny, None, None, &work.device)?;
+            let case = Case::made(Made::Tiny, None, None)?;
+            let network = case.load(flying(&work.device), &work.device)?;
+            let watch = case.watch(&work.device, &network);
             let until = work.budget.soon();
-            work.report.soak = Some(soak::soak(&case, &work.device, 300, Some(until))?);
+            work.report.soak = Some(soak::soak(&watch, &case.name, 300, Some(until))?);
             Ok(())
         })?;
         self.report.complete = true;
@@ -285,10 +290,7 @@ fn device(device: &OpenedDevice) -> Device {
         backend: device.backend.clone(),
         driver: device.driver.clone(),
         software: device.software,
-        abilities: device
-            .setup
-            .as_ref()
-            .map(|setup| Compute::new(setup).abilities()),
+        abilities: device.compute.as_ref().map(Compute::abilities),
     }
 }
 

@@ -5,20 +5,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::bench::case::Case;
+use crate::cli::bench::case::{Case, Choice, flying_otherwise, precision};
 use crate::cli::bench::made::Made;
 use crate::cli::bench::measure::Difference;
+use crate::cli::cost::Way;
+use crate::gpu::compute::Format;
 use crate::gpu::{self, DeviceChoice, OpenedDevice};
 use crate::policy::self_test;
-use crate::policy::smolvla::Trace;
+use crate::policy::smolvla::{Stage, Trace};
 
 /// One network in one precision against Burn's network in f32 on the CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parity {
     /// `self-test`, or a size of `bench --made`.
     pub network: String,
-    /// Who computed, and with what weights.
-    pub way: String,
+    /// Who computed.
+    pub way: Way,
+    /// With what weights.
+    pub precision: String,
     /// Stages that were compared.
     pub stages: usize,
     /// The worst of each part of the network (vision, prefix, prefill, denoise …), by name.
@@ -35,36 +39,51 @@ pub struct StageError {
     pub error: Option<f32>,
 }
 
-/// The self-test, which a device must pass before a policy may fly on it.
-pub fn self_test(device: &OpenedDevice) -> anyhow::Result<Parity> {
-    Ok(sorted("self-test", "Burn", &self_test::errors(device)?))
+/// The self-test, which a device must pass before a policy may fly on it, in every way of `choices`.
+pub fn self_test(choices: &[Choice], device: &OpenedDevice) -> anyhow::Result<Vec<Parity>> {
+    let test = |choice: &Choice| {
+        let errors = self_test::errors(&flying_otherwise(device, *choice))?;
+        Ok(sorted("self-test", *choice, &errors))
+    };
+    choices.iter().map(test).collect()
 }
 
-/// Every stage of a network of the given size.
-pub fn against_cpu(size: Made, device: &OpenedDevice) -> anyhow::Result<Vec<Parity>> {
+/// Every stage of a network of the given size, in every way of `choices`.
+pub fn against_cpu(
+    size: Made,
+    choices: &[Choice],
+    device: &OpenedDevice,
+) -> anyhow::Result<Vec<Parity>> {
     let cpu = gpu::open(DeviceChoice::Flex)?;
-    let (theirs, expected) = traced(size, &cpu)?;
-    let mut found = Vec::new();
-    let (stages, actions) = traced(size, device)?;
-    let errors = self_test::stage_errors(&stages, &theirs);
-    found.push(Parity {
-        actions: Some(Difference::between(&actions, &expected)),
-        ..sorted(&size.to_string(), "Burn", &errors)
-    });
-    Ok(found)
+    let case = Case::made(size, None, None)?;
+    let (theirs, expected) = traced(&case, (Way::Burn, Format::F32), &cpu)?;
+    let compare = |choice: &Choice| {
+        let (stages, actions) = traced(&case, *choice, device)?;
+        // Fused kernels never write down what Burn's network shows between them.
+        let shown = |stage: &&Stage| stages.iter().any(|own| own.name == stage.name);
+        let theirs: Vec<Stage> = theirs.iter().filter(shown).cloned().collect();
+        let errors = self_test::stage_errors(&stages, &theirs);
+        Ok(Parity {
+            actions: Some(Difference::between(&actions, &expected)),
+            ..sorted(&size.to_string(), *choice, &errors)
+        })
+    };
+    choices.iter().map(compare).collect()
 }
 
-type Traced = (Vec<crate::policy::smolvla::Stage>, Vec<f32>);
-
-fn traced(size: Made, device: &OpenedDevice) -> anyhow::Result<Traced> {
-    let case = Case::make(size, None, None, device)?;
+fn traced(
+    case: &Case,
+    choice: Choice,
+    device: &OpenedDevice,
+) -> anyhow::Result<(Vec<Stage>, Vec<f32>)> {
+    let network = case.load(choice, device)?;
     let mut trace = Trace::on();
-    let actions = case.watch(device).traced(&mut trace)?;
+    let actions = case.watch(device, &network).traced(&mut trace)?;
     Ok((trace.into_stages(), actions))
 }
 
 /// The worst stage of each part, which is what its name begins with.
-fn sorted(network: &str, way: &str, errors: &[(String, f32)]) -> Parity {
+fn sorted(network: &str, (way, format): Choice, errors: &[(String, f32)]) -> Parity {
     let mut worst: BTreeMap<String, StageError> = BTreeMap::new();
     for (stage, error) in errors {
         let part = stage.split(['.', ' ']).next().unwrap_or(stage);
@@ -81,7 +100,8 @@ fn sorted(network: &str, way: &str, errors: &[(String, f32)]) -> Parity {
     }
     Parity {
         network: network.to_owned(),
-        way: way.to_owned(),
+        way,
+        precision: precision(format).to_owned(),
         stages: errors.len(),
         worst,
         actions: None,
@@ -101,10 +121,14 @@ impl fmt::Display for Parity {
         let Self {
             network,
             way,
+            precision,
             stages,
             ..
         } = self;
-        write!(f, "{network}, {way}: {stages} stages against the CPU")?;
+        write!(
+            f,
+            "{network}, {way}, {precision}: {stages} stages against the CPU"
+        )?;
         for (part, stage) in &self.worst {
             match stage.error {
                 Some(error) => write!(f, ", {part} {error:.1e}")?,
@@ -133,7 +157,7 @@ mod tests {
             ("product 1x2x3", 4e-6),
         ]
         .map(|(name, error)| (name.to_owned(), error));
-        let parity = sorted("tiny", "Burn", &errors);
+        let parity = sorted("tiny", (Way::Burn, Format::F32), &errors);
         assert_eq!((parity.stages, parity.worst.len()), (5, 3));
         assert_eq!(parity.worst["vision"].stage, "vision.b");
         assert_eq!(parity.most(), Some(4e-6));
@@ -143,7 +167,11 @@ mod tests {
     #[test]
     fn no_number_is_the_worst_number() {
         let errors = [("vision.a", f32::INFINITY), ("vision.b", 1e-6)];
-        let parity = sorted("tiny", "Burn", &errors.map(|(n, e)| (n.to_owned(), e)));
+        let parity = sorted(
+            "tiny",
+            (Way::Burn, Format::F32),
+            &errors.map(|(n, e)| (n.to_owned(), e)),
+        );
         assert_eq!(parity.worst["vision"].error, None);
         assert_eq!(parity.most(), None);
         assert!(parity.to_string().contains("gives no numbers (vision.a)"));
@@ -152,7 +180,7 @@ mod tests {
     #[test]
     fn the_cpu_agrees_with_itself() {
         let cpu = gpu::open(DeviceChoice::Flex).unwrap();
-        let parity = against_cpu(Made::Tiny, &cpu).unwrap();
+        let parity = against_cpu(Made::Tiny, &[(Way::Burn, Format::F32)], &cpu).unwrap();
         assert_eq!(parity[0].most(), Some(0.0));
         assert!(parity[0].stages > 20);
         assert_eq!(parity[0].actions, Some(Difference::default()));

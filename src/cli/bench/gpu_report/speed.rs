@@ -6,15 +6,16 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::cli::bench::cards;
-use crate::cli::bench::case::Case;
+use crate::cli::bench::case::{Case, Choice, has_own_kernels};
 use crate::cli::bench::floor::Floor;
 use crate::cli::bench::holdings::Holdings;
 use crate::cli::bench::made::Made;
-use crate::cli::bench::measure::{self, Difference, Measured, Rounds};
+use crate::cli::bench::measure::{self, Difference, Rounds};
 use crate::cli::bench::report::{Stages, Subject, print_stages};
 use crate::cli::bench::{counted_work, subject};
-use crate::cli::cost::chunk_cost;
+use crate::cli::cost::{Way, chunk_cost};
 use crate::gpu::OpenedDevice;
+use crate::gpu::compute::Format;
 
 /// Times, counts and memory of one network in one precision.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +30,15 @@ pub struct Measurement {
     pub difference: Difference,
 }
 
+/// Every way of computing that is worth measuring on a device, what flies first.
+pub fn choices(device: &OpenedDevice) -> Vec<Choice> {
+    let burn = (Way::Burn, Format::F32);
+    match has_own_kernels(device) {
+        true => vec![(Way::Own, Format::F32), (Way::Own, Format::F16), burn],
+        false => vec![burn],
+    }
+}
+
 /// Measures, and says what the GPU's data sheet would allow if its name is known.
 pub fn measure(
     size: Made,
@@ -36,43 +46,37 @@ pub fn measure(
     runs: u64,
     until: Instant,
 ) -> anyhow::Result<(Vec<Measurement>, Option<Floor>)> {
+    let case = Case::made(size, None, None)?;
     let mut loaded = Vec::new();
-    let before = Holdings::now(device);
-    let case = Case::make(size, None, None, device)?;
-    let memory = Holdings::now(device).since(&before);
-    loaded.push((case, memory));
-    let watches: Vec<_> = loaded.iter().map(|(case, _)| case.watch(device)).collect();
+    for choice in choices(device) {
+        let before = Holdings::now(device);
+        let network = case.load(choice, device)?;
+        loaded.push((network, Holdings::now(device).since(&before)));
+    }
+    let watches: Vec<_> = loaded
+        .iter()
+        .map(|(network, _)| case.watch(device, network))
+        .collect();
     let rounds = Rounds {
         most: runs,
         until: Some(until),
         clock: true,
     };
     let measured = measure::measure(&watches, rounds)?;
-    let mut found: Vec<_> = measured
-        .iter()
-        .zip(&loaded)
-        .map(|(measured, (case, memory))| measurement(case, device, measured, *memory))
-        .collect();
-    compare(&mut found);
-    let flown = (&measured[0], &loaded[0].0);
-    let floor = cards::of_adapter(&device.name)
-        .map(|card| Floor::of(card, &counted_work(flown.1, &flown.0.counts)));
-    Ok((found, floor))
-}
-
-fn measurement(
-    case: &Case,
-    device: &OpenedDevice,
-    measured: &Measured,
-    memory: Holdings,
-) -> Measurement {
-    let cost = chunk_cost(&case.architecture, case.work(measured.way));
-    Measurement {
-        subject: subject(case, device, measured),
-        stages: measured.stages(cost, true),
-        memory,
-        difference: measured.difference,
+    let mut found = Vec::new();
+    for ((measured, watch), (_, memory)) in measured.iter().zip(&watches).zip(&loaded) {
+        let cost = chunk_cost(&case.architecture, case.work(measured.choice));
+        found.push(Measurement {
+            subject: subject(watch, &case, measured),
+            stages: measured.stages(cost, true),
+            memory: *memory,
+            difference: measured.difference,
+        });
     }
+    compare(&mut found);
+    let floor = cards::of_adapter(&device.name)
+        .map(|card| Floor::of(card, &counted_work(&case, &measured[0])));
+    Ok((found, floor))
 }
 
 /// Writes into the first how much longer the others took.

@@ -157,10 +157,7 @@ fn row(report: &Report, speed: &Speed) -> String {
 
 /// The worst stage of the networks that were compared in this way and precision.
 fn error(report: &Report, speed: &Speed) -> Option<String> {
-    let is_f16 = speed.precision == "f16";
-    let way = speed.way.to_string();
-    let same =
-        |parity: &&Parity| parity.way.starts_with(&way) && parity.way.ends_with("f16") == is_f16;
+    let same = |parity: &&Parity| (parity.way, &parity.precision) == (speed.way, &speed.precision);
     let errors = report.parity.iter().filter(same).map(Parity::most);
     let worst = errors
         .collect::<Option<Vec<f32>>>()?
@@ -206,7 +203,7 @@ mod tests {
             "program": {"version": "0.1.0", "os": "linux", "release": true, "more": 1},
             "device": {"name": "A | B", "backend": "Vulkan", "driver": "x 1"},
             "network": {"size": "full", "why": ""},
-            "parity": [{"network": "tiny", "way": "own kernels, f16", "stages": 3, "worst": worst, "actions": null}],
+            "parity": [{"network": "tiny", "way": "own", "precision": "f16", "stages": 3, "worst": worst, "actions": null}],
             "speed": [speed],
             "floor": {"f32": {"total_ms": 20.0}, "f16": {"total_ms": 10.0}},
         })

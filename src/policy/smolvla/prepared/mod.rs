@@ -155,6 +155,12 @@ impl PreparedSmolVla {
         &self.compute
     }
 
+    /// The prepared launches of vision, prefix and steps, where there are any, once there was a chunk.
+    pub fn sequences(&self) -> [Option<&Sequence>; 3] {
+        let [vision, prefix] = self.front_sequences();
+        [vision, prefix, self.denoise_sequence()]
+    }
+
     /// The prepared launches of the steps, once there was a chunk.
     pub fn denoise_sequence(&self) -> Option<&Sequence> {
         self.expert.sequence()
@@ -200,6 +206,7 @@ impl PreparedSmolVla {
     ) -> Result<Sample> {
         let start = Instant::now();
         let layout = self.front.look(input, trace)?;
+        trace.mark("vision");
         self.expert.prepare(layout.rows(), num_steps)?;
         let expert = &self.expert;
         let kv = |layer: usize| {
@@ -207,7 +214,9 @@ impl PreparedSmolVla {
             served.and_then(|j| expert.keys_and_values(j))
         };
         self.front.read(&layout, &input.state, &kv, trace)?;
+        trace.mark("prefix");
         let denoised = self.expert.denoise(&input.noise, guidance, trace)?;
+        trace.mark("denoise");
         self.denoise_host = denoised.host;
         let all = start.elapsed();
         let [vision, prefix] = self.front.times()?.map(Option::unwrap_or_default);
