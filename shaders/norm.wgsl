@@ -34,18 +34,26 @@ struct Params {
 // Mean and reciprocal deviation, or the normalised row.
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
-var<workgroup> shared_sums: array<vec4<f32>, 16>;
+var<workgroup> of_threads: array<f32, 64>;
+var<workgroup> of_eights: array<f32, 8>;
 
 // The sum over all threads, in all threads.
 fn total(own: f32, thread: u32) -> f32 {
-    shared_sums[thread >> 2u][thread & 3u] = own;
+    of_threads[thread] = own;
     workgroupBarrier();
-    var all = vec4<f32>();
-    for (var i = 0u; i < 16u; i++) {
-        all += shared_sums[i];
+    if thread < 8u {
+        var eight = 0.0;
+        for (var i = 0u; i < 8u; i++) {
+            eight += of_threads[8u * thread + i];
+        }
+        of_eights[thread] = eight;
     }
     workgroupBarrier();
-    return all.x + all.y + all.z + all.w;
+    var all = 0.0;
+    for (var i = 0u; i < 8u; i++) {
+        all += of_eights[i];
+    }
+    return all;
 }
 
 fn with_parts(row: u32, channel: u32) -> f32 {

@@ -177,8 +177,11 @@ fn across_slices(t: u32, low: vec4<f32>, high: vec4<f32>) -> vec2<f32> {
     workgroupBarrier();
     var sum = vec2<f32>();
     let row = t % TILE;
+    if t / TILE >= COLUMNS {
+        return sum;
+    }
     for (var slice = 0u; slice < 32u / COLUMNS; slice += 1u) {
-        let near = (slice * COLUMNS + min(t / TILE, COLUMNS - 1u)) * 16u + row / 4u;
+        let near = (slice * COLUMNS + t / TILE) * 16u + row / 4u;
         sum.x += sums[near][row % 4u];
         if COLUMNS == 8u {
             sum.y += sums[near + 64u][row % 4u];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use safetensors::{Dtype, SafeTensors};
-use smolpilot::gpu::{self, DeviceChoice};
+use smolpilot::gpu::{self, Wish};
 use smolpilot::observation::{Frame, Observation};
 use smolpilot::policy::checkpoint::Checkpoint;
 use smolpilot::policy::smolvla::{Stage, Trace};
@@ -28,12 +28,12 @@ const PREFIX_ROWS: &str = ".rows_0_64_192_240";
 const PICTURE_ROWS: &str = ".rows0_3";
 
 /// Loads, runs, compares; returns the largest relative error.
-pub fn run(directory: &Path, golden: &Path, choice: DeviceChoice, runs: usize) -> Result<f32> {
+pub fn run(directory: &Path, golden: &Path, wish: Wish, runs: usize) -> Result<f32> {
     let bytes = std::fs::read(golden).with_context(|| golden.display().to_string())?;
     let golden = Golden(SafeTensors::deserialize(&bytes)?);
     check_weights(directory, &golden)?;
 
-    let device = gpu::open(choice)?;
+    let device = gpu::open_for(wish)?;
     say(&format!("device: {} ({})", device.summary(), device.why))?;
     let start = Instant::now();
     let request = LoadRequest {

@@ -49,7 +49,12 @@ fn main() -> Result<()> {
     let Some(golden) = arguments.golden else {
         return Ok(());
     };
-    let worst = compare::run(&arguments.dir, &golden, arguments.device, arguments.runs)?;
+    let worst = compare::run(
+        &arguments.dir,
+        &golden,
+        arguments.device.into(),
+        arguments.runs,
+    )?;
     if worst > compare::TOLERANCE {
         bail!(
             "the largest error is {worst:e}, more than {:e}",

@@ -218,7 +218,9 @@ fn replays(case: &Case, network: &mut PreparedSmolVla) {
     longer.tokens[0].extend([5; 90]);
     let mut blind = case.input.clone();
     blind.images[1].present = vec![false];
-    for input in [&longer, &blind] {
+    let mut dark = blind.clone();
+    dark.images[0].present = vec![false];
+    for input in [&longer, &blind, &dark] {
         let twin = stages::load(case, network.device());
         let steps = case.architecture.num_steps;
         for steps in [steps, 3] {

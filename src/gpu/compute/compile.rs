@@ -170,17 +170,17 @@ mod tests {
 
     const FILL: Shader = Shader {
         name: "fill",
-        eights: false,
         source: "override VALUE: f32 = 1.0;
             @group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = VALUE; }",
+        eights: false,
     };
     /// More threads than any device has.
     const CROWDED: Shader = Shader {
         name: "crowded",
-        eights: false,
         source: "@group(0) @binding(0) var<storage, read_write> out: array<f32>;
             @compute @workgroup_size(65536) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = 1.0; }",
+        eights: false,
     };
 
     fn spec<'a>(shader: Shader, constants: &'a [(&'a str, f64)]) -> KernelSpec<'a> {

@@ -129,7 +129,7 @@ impl SkinnyWeight {
             matrix,
             affine,
             scales,
-            columns: columns(outputs / 4),
+            columns: columns([outputs, inputs]),
         })
     }
 
@@ -140,10 +140,10 @@ impl SkinnyWeight {
         self
     }
 
-    /// The same weight in workgroups as wide as suits so many outputs.
+    /// The same weight in workgroups as wide as suits another shape `[outputs, inputs]`.
     #[must_use]
-    pub fn wide_as(mut self, outputs: usize) -> Self {
-        self.columns = columns(outputs / 4);
+    pub fn wide_as(mut self, shape: [usize; 2]) -> Self {
+        self.columns = columns(shape);
         self
     }
 
@@ -174,12 +174,13 @@ fn affine(scales: &[f32], bias: &[f32]) -> Vec<[f32; 2]> {
     pairs.map(|(at, scale)| [*scale, bias(at)]).collect()
 }
 
-/// Groups of outputs a workgroup: wide ones read x less often, narrow ones keep more cores busy.
-fn columns(groups: usize) -> usize {
-    let wide = [8, 4, 2].into_iter();
-    wide.clone()
-        .find(|columns| groups / columns >= ENOUGH_WORKGROUPS)
-        .unwrap_or(1)
+/// Groups of outputs a workgroup: wide ones read x less often, narrow ones keep more cores busy, but not with less than a block of
+/// inputs for each of their slices.
+fn columns([outputs, inputs]: [usize; 2]) -> usize {
+    let (groups, blocks) = (outputs / 4, inputs.div_ceil(16));
+    let busy = |columns: usize| 32 / columns <= blocks;
+    let suits = |columns: &usize| groups / columns >= ENOUGH_WORKGROUPS || !busy(columns / 2);
+    [8, 4, 2].into_iter().find(suits).unwrap_or(1)
 }
 
 impl Skinny {

@@ -164,21 +164,32 @@ fn a_camera_that_failed_to_open_is_a_fault_before_the_policy_drives() {
 fn a_view_without_a_camera_is_named_and_left_out() {
     let mut bench = Bench::at_rest(Knobs::default(), 50, Temper::Counts);
     bench.add_camera("front", 20);
+    bench.add_camera("wrist", 20);
     bench.tick(vec![]);
     bench.tick(vec![]);
-    let view = "observation.images.front".to_owned();
-    let camera = None;
-    bench.tick(vec![Command::BindView { view, camera }]);
+    let unbound = |name: &str| Command::BindView {
+        view: format!("observation.images.{name}"),
+        camera: None,
+    };
+    bench.tick(vec![unbound("front")]);
     bench.tick(vec![Command::EnableTorque, Command::SetMode(Mode::Policy)]);
     bench.run(1.0);
     let missing = bench.fault(FaultKind::CameraMissing);
     assert!(missing.is_some_and(|it| it.active && it.what.contains("images.front")));
+    let asked = bench.requests.len();
+    assert!(asked > 0);
+    let seen = |it: &ChunkRequest| it.observation.images.len();
+    assert!(bench.requests.iter().all(|it| seen(it) == 1));
+    // A policy that sees nothing at all errs, and would be loaded anew for it again and again.
+    bench.tick(vec![unbound("wrist")]);
+    bench.run(4.0);
     assert!(
-        bench
-            .requests
-            .iter()
-            .all(|it| it.observation.images.is_empty())
+        bench.requests.len() <= asked + 1,
+        "{}",
+        bench.requests.len()
     );
+    let because = bench.seen.queue.starved_because.clone();
+    assert!(because.is_some_and(|why| why.contains("no camera feeds any view")));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::joint::{JOINT_COUNT, JointVec};
 use crate::policy::{Noise, PolicySpec, PredictOptions, Refusal};
-use crate::runtime::binding::observation;
+use crate::runtime::binding::{camera_of, observation};
 use crate::runtime::bound::Bound;
 use crate::runtime::core::{Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
@@ -102,7 +102,7 @@ impl Control {
     /// The request of this tick, if it is time for one.
     pub(super) fn ask(&mut self) -> Option<ChunkRequest> {
         let drives = self.mode == Mode::Policy && self.stopped.is_none();
-        let sees = self.stale_camera.is_none() && self.arm.failed.is_none();
+        let sees = self.stale_camera.is_none() && self.arm.failed.is_none() && !self.is_blind();
         // A plan from before the arm can follow it would be old by then.
         let drives = drives && self.arm.change.is_none() && self.arm.wants == Wanted::Nothing;
         if !drives || !sees || self.supervisor.free().is_none() {
@@ -136,6 +136,12 @@ impl Control {
             capture,
         });
         Some(request)
+    }
+
+    /// The policy has views and no camera feeds any. It would err on every request and be loaded anew in a circle.
+    pub(super) fn is_blind(&self) -> bool {
+        let fed = |view| camera_of(view, &self.cameras).is_some();
+        !self.views.is_empty() && !self.views.iter().any(fed)
     }
 
     fn options(&self) -> PredictOptions {

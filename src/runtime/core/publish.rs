@@ -154,6 +154,9 @@ impl Control {
         if let Some(camera) = &self.stale_camera {
             return format!("camera {camera} is stale");
         }
+        if self.is_blind() {
+            return "no camera feeds any view of the policy".to_owned();
+        }
         if self.ordered == ArmOrder::Nothing {
             return "the arm does not answer".to_owned();
         }

@@ -236,32 +236,36 @@ impl Run {
     }
 }
 
-fn on_the_adapter(half: bool, check: impl Fn(&Compute, &mut Matmul)) {
+/// Tiles of 64 rows or of 32; threads that hand rows to each other, or not.
+type Mapping = (usize, bool);
+
+const EVERY: &[Mapping] = &[
+    (usize::MAX, false),
+    (0, false),
+    (usize::MAX, true),
+    (0, true),
+];
+/// Each of the four once; what a variant adds is the same in all mappings.
+const EACH: &[Mapping] = &[(usize::MAX, false), (0, true)];
+
+fn on_the_adapter(half: bool, mappings: &[Mapping], check: impl Fn(&Compute, &mut Matmul)) {
     let Some(compute) = testing::compute() else {
         return;
     };
     if half && !compute.abilities().shader_f16 {
         return;
     }
-    // Tiles of 32 rows and of 64; threads that hand rows to each other, where they can, and threads that do not.
-    for (enough, eights) in [
-        (usize::MAX, false),
-        (0, false),
-        (usize::MAX, true),
-        (0, true),
-    ] {
+    for (enough, eights) in mappings {
         let mut matmul = Matmul::new(&compute, half);
-        if eights && !matmul.eights {
-            continue;
-        }
-        (matmul.enough, matmul.eights) = (enough, eights);
+        matmul.enough = *enough;
+        matmul.eights &= eights;
         check(&compute, &mut matmul);
     }
 }
 
 #[test]
 fn plain_products_in_every_format_and_finish() {
-    on_the_adapter(false, |compute, matmul| {
+    on_the_adapter(false, EVERY, |compute, matmul| {
         for (format, bias, norm, finish) in [
             (Format::F32, false, None, Finish::Store),
             (Format::F16, true, Some(true), Finish::Gelu),
@@ -292,7 +296,7 @@ fn plain_products_in_every_format_and_finish() {
 
 #[test]
 fn half_precision_tiles_err_by_their_rounding() {
-    on_the_adapter(true, |compute, matmul| {
+    on_the_adapter(true, EACH, |compute, matmul| {
         let case = Case {
             format: Format::F16,
             bias: true,
@@ -305,7 +309,7 @@ fn half_precision_tiles_err_by_their_rounding() {
 
 #[test]
 fn gathered_rows_are_found_where_they_lie() {
-    on_the_adapter(false, |compute, matmul| {
+    on_the_adapter(false, EACH, |compute, matmul| {
         for (rows, inputs, layout) in [
             // Two pictures of 2 x 3 patches.
             (
@@ -341,7 +345,7 @@ fn gathered_rows_are_found_where_they_lie() {
 
 #[test]
 fn shares_of_the_inputs_add_up() {
-    on_the_adapter(false, |compute, matmul| {
+    on_the_adapter(false, EACH, |compute, matmul| {
         let (rows, columns, inputs, parts) = (35, 66, 96, 3);
         let step = rows * (columns + 3);
         let case = Case {
@@ -371,7 +375,7 @@ fn columns_of(pair: usize) -> [usize; 2] {
 
 #[test]
 fn heads_are_rotated_and_dealt_out() {
-    on_the_adapter(false, |compute, matmul| {
+    on_the_adapter(false, EACH, |compute, matmul| {
         let (rows, half_head, query_pairs, key_pairs) = (37, 12, 48, 24);
         let case = Case {
             norm: Some(false),
@@ -418,7 +422,7 @@ fn heads_are_rotated_and_dealt_out() {
 
 #[test]
 fn gates_meet_what_they_open() {
-    on_the_adapter(false, |compute, matmul| {
+    on_the_adapter(false, EACH, |compute, matmul| {
         let case = Case {
             norm: Some(false),
             finish: Finish::Gate,

@@ -372,7 +372,16 @@ fn keys_and_values_are_projected_head_by_head() {
 
 #[test]
 fn workgroups_are_as_wide_as_a_large_gpu_allows() {
-    // q/k/v 1600, q 960, o and down 720, gate and up 4096, the velocity 32 outputs.
-    let widths = [1600, 960, 720, 4096, 32].map(|outputs| columns(outputs / 4));
-    assert_eq!(widths, [4, 2, 2, 8, 1]);
+    // q/k/v, q, o, gate and up, down, the velocity; the noisy actions, whose 32 inputs are two blocks.
+    let widths = [
+        [1600, 720],
+        [960, 720],
+        [720, 960],
+        [4096, 720],
+        [720, 2048],
+        [32, 720],
+        [720, 32],
+    ];
+    assert_eq!(widths.map(columns), [4, 2, 2, 8, 2, 1, 8]);
+    assert_eq!(columns([36, 88]), 8, "six blocks for 32 slices");
 }

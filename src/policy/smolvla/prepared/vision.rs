@@ -26,6 +26,8 @@ pub(super) struct PreparedVision {
     weights: VisionWeights,
     memory: Memory,
     plan: Option<Plan>,
+    /// The largest binding that is made.
+    binding_words: usize,
 }
 
 #[derive(Debug)]
@@ -114,6 +116,7 @@ impl PreparedVision {
             hidden_size: architecture.hidden_size,
             memory: Memory::default(),
             plan: None,
+            binding_words: BINDING_WORDS,
             sizes,
         })
     }
@@ -126,6 +129,7 @@ impl PreparedVision {
         if self.plan.as_ref().map(|plan| plan.geometry) != Some(geometry) {
             self.plan = None;
             self.plan = Some(self.plan_for(kernels, geometry)?);
+            kernels.compute.settle(&mut |_| ())?;
         }
         Ok(())
     }
@@ -189,7 +193,7 @@ impl PreparedVision {
         let connector = &self.weights.connector.matrix;
         // As many pictures at once as a binding holds of the widest activation.
         let widest = step_of(self.sizes.intermediate_size.max(3 * self.sizes.hidden_size));
-        let at_once = (BINDING_WORDS / (patches * widest).max(1)).clamp(1, pictures.max(1));
+        let at_once = (self.binding_words / (patches * widest).max(1)).clamp(1, pictures.max(1));
         let parts = matmul::parts(at_once.min(pictures) * tokens, connector);
         let row_step = step_of(self.hidden_size);
         let part_step = pictures * tokens * row_step;
@@ -524,3 +528,6 @@ fn check(architecture: &Architecture) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,6 +166,7 @@ impl PreparedVlm {
         if self.plan.as_ref().map(|plan| plan.key) != Some(key) {
             self.plan = None;
             self.plan = Some(self.plan_for(kernels, key, features, kv)?);
+            kernels.compute.settle(&mut |_| ())?;
         }
         Ok(())
     }

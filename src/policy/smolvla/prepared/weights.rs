@@ -61,12 +61,16 @@ pub(super) enum Widths {
     Full,
 }
 
-/// Outputs of the 450M model's products: of one that queries only, and where keys and values join them; of the residual stream; of
-/// gate and up.
-const FULL_QUERIES: usize = 960;
-const FULL_QKV: usize = 1600;
-const FULL_STREAM: usize = 720;
-const FULL_GATE_UP: usize = 4096;
+/// Shapes of the 450M model's products: queries alone, and with keys and values beside them.
+const FULL_QUERIES: [usize; 2] = [960, 720];
+const FULL_QKV: [usize; 2] = [1600, 720];
+const FULL_CROSS: [usize; 2] = [640, 320];
+const FULL_O: [usize; 2] = [720, 960];
+const FULL_GATE_UP: [usize; 2] = [4096, 720];
+const FULL_DOWN: [usize; 2] = [720, 2048];
+const FULL_ACTION_IN: [usize; 2] = [720, 32];
+const FULL_MLP_OUT: [usize; 2] = [720, 720];
+const FULL_ACTION_OUT: [usize; 2] = [32, 720];
 
 /// Rows of a linear layer, `[outputs, inputs]`.
 struct Rows {
@@ -139,14 +143,14 @@ impl Packer<'_, '_> {
         self.weights.host(name, &[len])
     }
 
-    /// `full` is how many outputs this product has in the 450M model.
+    /// `full` is the shape of this product in the 450M model.
     fn pack(
         &self,
         name: &str,
         rows: &Rows,
         bias: &[f32],
         format: Format,
-        full: usize,
+        full: [usize; 2],
     ) -> Result<SkinnyWeight> {
         let shape = [rows.outputs(), rows.inputs];
         let packed = SkinnyWeight::upload(self.compute, name, &rows.values, shape, bias, format);
@@ -178,7 +182,7 @@ impl ExpertWeights {
         Ok(Self {
             layers,
             suffix: SuffixWeights::load(packer, width, actions)?,
-            action_out: packer.pack(name, &out, &bias, Format::F32, actions)?,
+            action_out: packer.pack(name, &out, &bias, Format::F32, FULL_ACTION_OUT)?,
         })
     }
 }
@@ -222,7 +226,7 @@ impl LayerWeights {
                 // reads keys and values at once.
                 cross = Some(
                     packer
-                        .pack(&k, &kv, &[], Format::F32, FULL_QKV)?
+                        .pack(&k, &kv, &[], Format::F32, FULL_CROSS)?
                         .at_most(GROUP),
                 );
             }
@@ -239,9 +243,9 @@ impl LayerWeights {
         Ok(Self {
             qkv: packer.pack(&q, &qkv, &[], format, full_qkv)?,
             cross,
-            o: packer.pack(&o, &o_rows, &[], format, FULL_STREAM)?,
+            o: packer.pack(&o, &o_rows, &[], format, FULL_O)?,
             gate_up: packer.pack(&at("mlp.gate_proj"), &gate_up, &[], format, FULL_GATE_UP)?,
-            down: packer.pack(&down, &down_rows, &[], format, FULL_STREAM)?,
+            down: packer.pack(&down, &down_rows, &[], format, FULL_DOWN)?,
         })
     }
 }
@@ -271,8 +275,8 @@ impl SuffixWeights {
         let out = packer.rows(out_name, [width, width])?;
         let out_bias = packer.vector(&format!("{out_name}.bias"), width)?;
         Ok(Self {
-            action_in: packer.pack(name, &rows, &[], Format::F32, FULL_STREAM)?,
-            mlp_out: packer.pack(out_name, &out, &out_bias, Format::F32, FULL_STREAM)?,
+            action_in: packer.pack(name, &rows, &[], Format::F32, FULL_ACTION_IN)?,
+            mlp_out: packer.pack(out_name, &out, &out_bias, Format::F32, FULL_MLP_OUT)?,
             time: halves.flat_map(|row| &row[width..]).copied().collect(),
             bias: folded.iter().map(|(_, bias)| *bias).collect(),
         })

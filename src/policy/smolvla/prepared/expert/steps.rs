@@ -34,8 +34,8 @@ pub(super) struct Steps {
     sequence: Sequence,
     /// `[step]` of (time, guidance weight), `[row]` weights, target in tiles.
     guide: Buffer,
-    /// What the guide holds.
-    guided: Vec<f32>,
+    /// Whether the guide holds a guidance.
+    guided: bool,
     times: Vec<f32>,
 }
 
@@ -59,7 +59,7 @@ struct Shared {
 
 impl PreparedExpert {
     pub(super) fn plan_steps(&mut self, geometry: Geometry, euler: &EulerSteps) -> Result<Steps> {
-        let guided = self.unguided(&euler.times);
+        let unguided = self.unguided(&euler.times);
         let compute = self.compute.clone();
         let (table, times) = (
             rotary_table(
@@ -73,7 +73,7 @@ impl PreparedExpert {
         let (rope, guide, times) = compute.checked("memory for the Euler steps", || {
             (
                 compute.upload("rotary table", &table),
-                compute.upload("guidance", &guided),
+                compute.upload("guidance", &unguided),
                 compute.upload("time biases", &times),
             )
         })?;
@@ -99,7 +99,7 @@ impl PreparedExpert {
             geometry,
             sequence: Sequence::new(&compute, stages, true),
             guide,
-            guided,
+            guided: false,
             times: euler.times.clone(),
         })
     }
@@ -333,17 +333,22 @@ impl PreparedExpert {
         guide
     }
 
-    /// Tells the device where the steps shall go, if that has changed. Mirrors `Guide` in `flow.rs`.
+    /// Tells the device where the steps shall go, if anywhere. Mirrors `Guide` in `flow.rs`.
     pub(super) fn guide(&mut self, guidance: Option<&RtcGuidance>) -> Result<()> {
         let (chunk, width) = (
             self.architecture.chunk_size,
             self.architecture.max_action_dim,
         );
-        let Some(times) = self.steps.as_ref().map(|steps| steps.times.clone()) else {
+        let guidance = guidance.filter(|guidance| !guidance.left_over.is_empty());
+        let Some(steps) = &self.steps else {
             return Ok(());
         };
-        let mut guide = self.unguided(&times);
-        if let Some(guidance) = guidance.filter(|guidance| !guidance.left_over.is_empty()) {
+        if guidance.is_none() && !steps.guided {
+            return Ok(());
+        }
+        let times = &steps.times;
+        let mut guide = self.unguided(times);
+        if let Some(guidance) = guidance {
             let target = guidance
                 .padded_target(chunk, width)
                 .map_err(NetworkError::Input)?;
@@ -358,11 +363,9 @@ impl PreparedExpert {
             guide.truncate(from);
             guide.extend(to_tiles(&target, width));
         }
-        if let Some(steps) = &mut self.steps
-            && steps.guided != guide
-        {
-            self.compute.write(&steps.guide.whole(), &guide);
-            steps.guided = guide;
+        self.compute.write(&steps.guide.whole(), &guide);
+        if let Some(steps) = &mut self.steps {
+            steps.guided = guidance.is_some();
         }
         Ok(())
     }

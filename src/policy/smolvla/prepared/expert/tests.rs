@@ -1,10 +1,13 @@
 //! What ten steps cost the host: counts that must hold, and times to look at.
 
+mod full;
+
 use burn::tensor::Device;
 
 use super::*;
 use crate::gpu::compute::Format;
 use crate::gpu::kernels::testing;
+use crate::policy::TensorSource;
 use crate::policy::geometry::smolvla_base;
 use crate::policy::seeded::{Precision, Seeded};
 use crate::policy::smolvla::prepared::weights::Widths;
@@ -16,8 +19,17 @@ const STEPS: usize = 10;
 
 fn load(compute: &Compute, architecture: &Architecture, format: Format) -> PreparedExpert {
     let source = Seeded::new(architecture, 7, Precision::F32);
+    load_from(compute, &source, architecture, format)
+}
+
+fn load_from(
+    compute: &Compute,
+    source: &dyn TensorSource,
+    architecture: &Architecture,
+    format: Format,
+) -> PreparedExpert {
     let (device, progress) = (Device::flex(), &mut |_| ());
-    let mut weights = Weights::new(&source, &device, progress);
+    let mut weights = Weights::new(source, &device, progress);
     let mut packer = Packer {
         weights: &mut weights,
         compute,
@@ -47,7 +59,7 @@ fn a_longer_prefix_grows_memory_once_and_a_shorter_one_never() {
         return;
     };
     let compute = Compute::new(&setup);
-    let mut expert = load(&compute, &tiny::architecture(), Format::F32);
+    let mut expert = load(&compute, &deep(), Format::F32);
     expert.prepare(70, 3).unwrap();
     let made = |expert: &mut PreparedExpert, tokens: usize, steps: usize| {
         let before = compute.counts();
