@@ -132,6 +132,20 @@ pub fn prefix_tokens(network: &Architecture, load: Load) -> usize {
     load.images * (grid * grid + frame_tokens) + load.language_tokens + 1
 }
 
+/// Launches of own kernels by stage: vision, prefix, denoise.
+pub fn own_launches(network: &Architecture, load: Load) -> [u64; 3] {
+    let layers = network.vision.num_layers as u64;
+    // Two norms, q/k/v in one, attention, and three more products a layer; patches, last norm and connector.
+    let vision = if load.images == 0 { 0 } else { 7 * layers + 3 };
+    // The same a layer; the last has its norm and K and V alone. One puts the prefix together.
+    let prefix = 7 * served_layers(network).saturating_sub(1) + 2 + 1;
+    // q/k/v, attention, and three more products a layer and step; two before the layers and one behind them. K and V of the
+    // cross layers once.
+    let step = 5 * network.num_expert_layers as u64 + 3;
+    let denoise = step * load.steps as u64 + cross_layers(network);
+    [vision, prefix, denoise]
+}
+
 /// The SigLIP tower and the connector over `images` pictures of `edge` pixels.
 fn vision(network: &Architecture, images: u64, edge: usize) -> Terms {
     let tower = &network.vision;
@@ -398,6 +412,15 @@ pub(in crate::cli) mod tests {
         };
         let saved = bytes(load) - bytes(half);
         assert!((199_000_000..201_000_000).contains(&saved), "{saved}");
+    }
+
+    #[test]
+    fn own_kernels_are_few() {
+        let network = smolvla_base();
+        let [vision, prefix, denoise] = own_launches(&network, three_cameras());
+        assert_eq!((vision, prefix, denoise), (87, 108, 838));
+        // The bar: six a layer and step.
+        assert!(denoise <= 6 * 16 * 10);
     }
 
     #[test]

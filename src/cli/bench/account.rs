@@ -51,7 +51,7 @@ pub struct Allocations {
     /// Bytes that Burn's pool took from the driver.
     pub pool_reserved_bytes: Option<i64>,
     /// Pieces of memory that the driver gave, or got back.
-    pub driver_allocations: Option<i64>,
+    pub driver_pieces: Option<i64>,
     /// Their bytes.
     pub driver_bytes: Option<i64>,
 }
@@ -102,7 +102,7 @@ impl Moment {
                 pipelines: own.map(|own| own.pipelines),
                 pool_tensors: grown(self.pool, after.pool, |pool| pool.allocations),
                 pool_reserved_bytes: grown(self.pool, after.pool, |pool| pool.reserved_bytes),
-                driver_allocations: grown(self.driver, after.driver, |driver| driver.allocations),
+                driver_pieces: grown(self.driver, after.driver, |driver| driver.allocations),
                 driver_bytes: grown(self.driver, after.driver, |driver| driver.allocated_bytes),
             },
             copies: if on_device { copies } else { Copies::default() },
@@ -171,7 +171,7 @@ impl Add for &Account {
                 pipelines: sum(a.pipelines, b.pipelines),
                 pool_tensors: sum(a.pool_tensors, b.pool_tensors),
                 pool_reserved_bytes: sum(a.pool_reserved_bytes, b.pool_reserved_bytes),
-                driver_allocations: sum(a.driver_allocations, b.driver_allocations),
+                driver_pieces: sum(a.driver_pieces, b.driver_pieces),
                 driver_bytes: sum(a.driver_bytes, b.driver_bytes),
             },
             copies: Copies {
@@ -271,7 +271,7 @@ mod tests {
         let mut account = before.account(&after, &launched(&[("add", 2), ("matmul", 3)]));
         assert_eq!((account.kernels, account.submits), (Some(5), Some(2)));
         assert_eq!(account.by_kernel[0].kernel, "matmul");
-        assert_eq!(account.allocations.driver_allocations, Some(-1));
+        assert_eq!(account.allocations.driver_pieces, Some(-1));
         assert_eq!(account.allocations.driver_bytes, Some(100));
         assert_eq!(account.allocations.pool_tensors, None);
         assert_eq!(account.copies.to_device_bytes, 12);

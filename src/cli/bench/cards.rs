@@ -136,7 +136,7 @@ pub fn named(wanted: &str) -> Vec<Card> {
     found
 }
 
-/// The card that an adapter's name means, for example "NVIDIA GeForce RTX 4090" or "Apple M2"; the longest name wins.
+/// The card that an adapter's name means, for example `NVIDIA GeForce RTX 4090` or `Apple M2`; the longest name wins.
 pub fn of_adapter(adapter: &str) -> Option<Card> {
     let plain = adapter
         .to_lowercase()
@@ -153,7 +153,7 @@ pub fn of_adapter(adapter: &str) -> Option<Card> {
         let name = card.name.to_lowercase();
         let extra =
             |word: &&str| other.contains(word) && !name.split_whitespace().any(|w| w == *word);
-        !own.iter().any(|word| extra(&word))
+        !own.iter().any(extra)
     };
     CARDS
         .iter()

@@ -162,9 +162,10 @@ pub fn print(floors: &[Floor], out: &mut dyn Write) -> io::Result<()> {
 
 /// Small times with more digits.
 fn short(ms: f64) -> String {
-    match ms < 0.1 {
-        true => format!("{ms:.4}"),
-        false => format!("{ms:.2}"),
+    if ms < 0.1 {
+        format!("{ms:.4}")
+    } else {
+        format!("{ms:.2}")
     }
 }
 

@@ -104,7 +104,7 @@ pub fn measure(watches: &[Watch<'_>], rounds: Rounds) -> anyhow::Result<Vec<Meas
             measured.runs.push(run);
         }
         if rounds.until.is_some_and(|until| Instant::now() > until) {
-            log::info!("no time for more than {number} runs");
+            log::info!("no time for more runs");
             break;
         }
     }
@@ -186,5 +186,46 @@ mod tests {
         assert_eq!(measure(&watches[..1], late).unwrap()[0].runs.len(), 1);
         let other = check(&watches[0], &[9.0; 320], &[8.0; 320], SAME);
         assert!(other.unwrap_err().to_string().contains("computes wrongly"));
+    }
+
+    /// The formula of the floors, the counters and the prepared launches tell the same, and nothing is made after warm-up.
+    #[cfg(not(feature = "fusion"))]
+    #[test]
+    fn own_kernels_launch_what_the_formula_says_and_make_nothing_new() {
+        use crate::cli::cost::own_launches;
+        use crate::gpu::compute::Compute;
+
+        let Some(mut device) = gpu::kernels::testing::opened() else {
+            return;
+        };
+        // Counts of its own: other tests run at the same time.
+        device.compute = device.setup.as_ref().map(Compute::new);
+        let case = Case::made(Made::Tiny, Some(1), Some(2)).unwrap();
+        let own = case.load((Way::Own, Format::F32), &device).unwrap();
+        let watch = case.watch(&device, &own);
+        let rounds = Rounds {
+            most: 1,
+            until: None,
+            clock: true,
+        };
+        let measured = measure(&[watch], rounds).unwrap();
+        let counts = &measured[0].counts;
+        let stages = [&counts.vision, &counts.prefix, &counts.denoise];
+        let load = case.work(measured[0].choice);
+        let expected = own_launches(&case.architecture, load);
+        assert_eq!(stages.map(|stage| stage.kernels), expected.map(Some));
+        for stage in stages {
+            let listed: u64 = stage.by_kernel.iter().map(|kind| kind.launches).sum();
+            assert_eq!(Some(listed), stage.kernels);
+            let made = stage.allocations;
+            assert_eq!(
+                (made.buffers, made.bind_groups, made.pipelines),
+                (Some(0), Some(0), Some(0))
+            );
+            let timed = device.compute.as_ref().unwrap().abilities().timestamps;
+            assert_eq!(stage.device_ms.is_some(), timed);
+        }
+        let host = measured[0].runs[0].total().host_ms.unwrap();
+        assert!(host > 0.0);
     }
 }

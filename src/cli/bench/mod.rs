@@ -96,7 +96,8 @@ fn foretell(args: &BenchArgs, name: &str, out: &mut dyn Write) -> anyhow::Result
         )));
     }
     let (architecture, load) = case::foretold(args)?;
-    let work = work(&architecture, load, None);
+    let launches = cost::own_launches(&architecture, load);
+    let work = work(&architecture, load, Some(launches));
     let floors: Vec<_> = found
         .into_iter()
         .map(|card| Floor::of(card, &work))

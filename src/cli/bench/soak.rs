@@ -185,9 +185,10 @@ impl Soak {
                 kilobytes(held.rss_bytes),
             )?;
         }
-        match self.flat {
-            true => writeln!(out, "memory is flat"),
-            false => writeln!(out, "memory grows: {}", self.grew.join("; ")),
+        if self.flat {
+            writeln!(out, "memory is flat")
+        } else {
+            writeln!(out, "memory grows: {}", self.grew.join("; "))
         }
     }
 }

@@ -83,18 +83,19 @@ fn line(name: &str, stage: &StageReport, account: &Account) -> String {
 
 fn print_kernels(stage: &str, kinds: &[KernelAccount], out: &mut dyn Write) -> io::Result<()> {
     for kind in kinds.iter().take(LISTED) {
-        let mut words = format!("  {stage:<8} {:>6} × {}", kind.launches, kind.kernel);
-        if let Some(ms) = kind.device_ms {
-            words += &format!(", {ms:.3} ms");
-        }
-        if let Some((flops, bytes)) = kind.flops.zip(kind.bytes) {
-            words += &format!(
-                ", {:.3} GFLOP, {:.2} MB",
+        let mut words = vec![format!(
+            "  {stage:<8} {:>6} × {}",
+            kind.launches, kind.kernel
+        )];
+        words.extend(kind.device_ms.map(|ms| format!("{ms:.3} ms")));
+        words.extend(kind.flops.zip(kind.bytes).map(|(flops, bytes)| {
+            format!(
+                "{:.3} GFLOP, {:.2} MB",
                 flops as f64 / 1e9,
                 bytes as f64 / 1e6
-            );
-        }
-        writeln!(out, "{words}")?;
+            )
+        }));
+        writeln!(out, "{}", words.join(", "))?;
     }
     let rest: u64 = kinds.iter().skip(LISTED).map(|kind| kind.launches).sum();
     if rest > 0 {

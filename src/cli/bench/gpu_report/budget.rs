@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use crate::gpu;
 
 /// No part is begun after this; the longest part must end in what is left of five minutes.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_mins(4);
 
 /// What measuring speed may take of it, and what many chunks may take.
 const MEASURING: Duration = Duration::from_secs(90);

@@ -354,9 +354,10 @@ impl GpuReport {
             super::floor::print(&[floor], out)?;
         }
         if let Some(soak) = &self.soak {
-            let said = match soak.flat {
-                true => "flat".to_owned(),
-                false => soak.grew.join("; "),
+            let said = if soak.flat {
+                "flat".to_owned()
+            } else {
+                soak.grew.join("; ")
             };
             writeln!(out, "\nmemory over {} chunks: {said}", soak.chunks)?;
         }

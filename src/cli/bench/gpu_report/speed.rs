@@ -33,10 +33,14 @@ pub struct Measurement {
 /// Every way of computing that is worth measuring on a device, what flies first.
 pub fn choices(device: &OpenedDevice) -> Vec<Choice> {
     let burn = (Way::Burn, Format::F32);
-    match has_own_kernels(device) {
-        true => vec![(Way::Own, Format::F32), (Way::Own, Format::F16), burn],
-        false => vec![burn],
-    }
+    let own = if has_own_kernels(device) {
+        [Format::F32, Format::F16]
+            .map(|format| (Way::Own, format))
+            .to_vec()
+    } else {
+        Vec::new()
+    };
+    own.into_iter().chain([burn]).collect()
 }
 
 /// Measures, and says what the GPU's data sheet would allow if its name is known.
