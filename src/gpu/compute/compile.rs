@@ -142,6 +142,11 @@ impl Compute {
         })
     }
 
+    /// A pass went without a kernel: from now on whoever waits for the device hears this.
+    pub(super) fn refuse(&self, refused: Error) {
+        self.0.refused.get_or_init(|| refused);
+    }
+
     /// Waits until every kernel that was asked for is compiled; `told` hears the share that is.
     ///
     /// # Errors
@@ -228,6 +233,13 @@ mod tests {
         let refused = compute.settle(&mut |share| told.push(share)).unwrap_err();
         assert_eq!(refused.what, "crowded");
         assert!(first.pipeline.has_failed());
+        let out = compute.buffer("out", 4);
+        let launch = compute.bind(&first, &[out.whole()]);
+        let launch = launch.over("crowded", [1, 1, 1], Work::default());
+        let mut flow = compute.flow();
+        flow.pass("crowded", &[launch], None);
+        flow.submit();
+        assert_eq!(compute.read(&out.whole()).unwrap_err(), refused);
         let second = compute.kernel(&spec(CROWDED, &[]));
         assert!(!Arc::ptr_eq(&first.pipeline.0, &second.pipeline.0));
     }

@@ -8,7 +8,7 @@ mod share;
 mod weight;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use burn_wgpu::WgpuSetup;
 use serde::Serialize;
@@ -60,6 +60,8 @@ struct Inner {
     pipelines: compile::Kernels,
     uploads: Mutex<Uploads>,
     share: share::Share,
+    /// A kernel that a pass had to go without.
+    refused: OnceLock<Error>,
 }
 
 /// Running counts; they only grow.
@@ -131,6 +133,7 @@ impl Compute {
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
             share: share::Share::default(),
+            refused: OnceLock::new(),
         }))
     }
 
@@ -145,6 +148,7 @@ impl Compute {
             pipelines: compile::Kernels::default(),
             uploads: Mutex::default(),
             share: share::Share::default(),
+            refused: OnceLock::new(),
         }))
     }
 
@@ -211,6 +215,9 @@ impl Compute {
     pub fn wait(&self) -> Result<(), Error> {
         let polled = self.0.device.poll(wgpu::PollType::wait_indefinitely());
         self.is_done();
+        if let Some(refused) = self.0.refused.get() {
+            return Err(refused.clone());
+        }
         polled.map(|_| ()).map_err(|error| Error {
             what: "waiting for the device".into(),
             reason: error.to_string(),

@@ -186,8 +186,8 @@ impl Flow<'_> {
     /// One compute pass; wgpu orders its launches where they touch the same memory. Where pictures are drawn meanwhile, several
     /// passes, and what is full is submitted at once.
     ///
-    /// # Panics
-    /// The driver has refused one of the kernels, which [`Compute::settle`] would have said.
+    /// Numbers without a kernel that the driver has refused would be wrong ones: after such a pass nothing can be read from the
+    /// device any more but that refusal. [`Compute::settle`] would have said it before.
     pub fn pass(
         &mut self,
         label: &str,
@@ -237,8 +237,10 @@ impl Flow<'_> {
             let [x, y, z] = dispatch.workgroups;
             match dispatch.pipeline.wait() {
                 Ok(pipeline) => pass.set_pipeline(pipeline),
-                // Numbers without this kernel would be wrong ones. Loading settles first, and refuses then.
-                Err(refused) => panic!("{refused}"),
+                Err(refused) => {
+                    self.compute.refuse(refused);
+                    continue;
+                }
             }
             pass.set_bind_group(0, &dispatch.group, &[]);
             pass.dispatch_workgroups(x, y, z);
