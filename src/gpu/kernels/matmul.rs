@@ -143,11 +143,9 @@ struct Starts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Variant {
     format: Format,
-    half: bool,
-    large: bool,
-    bias: bool,
+    /// f16 tiles, large tiles, a bias, gathered rows.
+    switches: [bool; 4],
     norm: u8,
-    gather: bool,
     finish: u8,
 }
 
@@ -305,16 +303,14 @@ impl Matmul {
         large: bool,
     ) -> Result<crate::gpu::compute::Kernel, Error> {
         use Binding::{Read, Uniform, Write};
+        let (bias, gathers) = (product.bias.is_some(), product.layout.gathers());
         let variant = Variant {
             format: product.weight.format,
-            half: self.half,
-            large,
-            bias: product.bias.is_some(),
+            switches: [self.half, large, bias, gathers],
             norm: product
                 .norm
                 .as_ref()
                 .map_or(0, |norm| 1 + u8::from(norm.centred)),
-            gather: product.layout.gathers(),
             finish: product.finish.code(),
         };
         let rows = match (large, self.eights) {
@@ -326,9 +322,9 @@ impl Matmul {
             ("FORMAT", variant.format.code()),
             ("ROWS", rows),
             ("EIGHTS", f64::from(u8::from(self.eights))),
-            ("BIAS", f64::from(u8::from(variant.bias))),
+            ("BIAS", f64::from(u8::from(bias))),
             ("NORM", f64::from(variant.norm)),
-            ("GATHER", f64::from(u8::from(variant.gather))),
+            ("GATHER", f64::from(u8::from(gathers))),
             ("FINISH", f64::from(variant.finish)),
         ];
         let spec = KernelSpec {

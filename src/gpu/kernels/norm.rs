@@ -251,30 +251,38 @@ mod tests {
                 };
                 f64::from(x[row * step + i]) + bias + parts.sum::<f64>()
             };
-            let count = width as f64;
-            let mean = if case.centred {
-                (0..width).map(value).sum::<f64>() / count
-            } else {
-                0.0
-            };
-            let squares = (0..width).map(|i| (value(i) - mean).powi(2)).sum::<f64>();
-            let deviation = 1.0 / (squares / count + 1e-5).sqrt();
-            if case.applied {
-                let twin: Vec<f64> = (0..width)
-                    .map(|i| {
-                        (value(i) - mean) * deviation * f64::from(gain[i]) + f64::from(offset[i])
-                    })
-                    .collect();
-                let ours = &ours[row * step..row * step + width];
-                // The mean itself is a rounded number near 30.
-                assert!(testing::error(ours, &twin) <= 10.0 * TOLERANCE);
-            } else {
-                let ours = &ours[2 * row..2 * row + 2];
-                for (ours, twin) in ours.iter().zip([mean, deviation]) {
-                    let apart = (f64::from(*ours) - twin).abs();
-                    assert!(apart <= TOLERANCE * twin.abs(), "{ours} {twin}");
-                }
-            }
+            let values: Vec<f64> = (0..width).map(value).collect();
+            let ours = &ours[if case.applied { row * step } else { 2 * row }..];
+            compare(case, ours, &values, [&gain, &offset]);
+        }
+    }
+
+    /// One row by its definition.
+    fn compare(case: &Case, ours: &[f32], values: &[f64], [gain, offset]: [&[f32]; 2]) {
+        let count = values.len() as f64;
+        let mean = if case.centred {
+            values.iter().sum::<f64>() / count
+        } else {
+            0.0
+        };
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = 1.0 / (squares / count + 1e-5).sqrt();
+        if case.applied {
+            let affine = gain.iter().zip(offset);
+            let twin: Vec<f64> = values
+                .iter()
+                .zip(affine)
+                .map(|(value, (gain, offset))| {
+                    (value - mean) * deviation * f64::from(*gain) + f64::from(*offset)
+                })
+                .collect();
+            // The mean itself is a rounded number near 30.
+            assert!(testing::error(&ours[..values.len()], &twin) <= 10.0 * TOLERANCE);
+            return;
+        }
+        for (ours, twin) in ours.iter().zip([mean, deviation]) {
+            let apart = (f64::from(*ours) - twin).abs();
+            assert!(apart <= TOLERANCE * twin.abs(), "{ours} {twin}");
         }
     }
 }

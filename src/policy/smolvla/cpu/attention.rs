@@ -158,7 +158,7 @@ impl Tiled for PackHead<'_> {
             .chunks(ROWS)
             .zip(keys.chunks_exact_mut(head_dim * ROWS))
         {
-            interleave::<ROWS>(rows, head_dim, to);
+            interleave::<ROWS>(rows, to);
         }
         let mut values = vec![0.0; head_dim.div_ceil(ROWS) * count * ROWS];
         for (tile, to) in values.chunks_exact_mut(count * ROWS).enumerate() {

@@ -3,8 +3,6 @@
 //! A product is made of tiles: a few rows by two vectors of columns, held in registers while the shared dimension passes by. How many
 //! rows a tile has follows from the number of registers; 13 with 32 of them, which wastes little on the network's 50, 206 and 1024 rows.
 
-use std::array::from_fn;
-
 use pulp::{Arch, Simd, WithSimd};
 
 /// Rows of a tile where there are 32 vector registers: 26 sums, two columns and a factor.
@@ -84,27 +82,25 @@ pub(super) fn tile<S: Simd, const ROWS: usize>(
 
 /// Turns up to `ROWS` rows of one length into `[length][ROWS]`, as [`tile`] reads its left side. Missing rows become zeros.
 #[inline(always)]
-pub(super) fn interleave<const ROWS: usize>(rows: &[&[f32]], length: usize, to: &mut [f32]) {
+pub(super) fn interleave<const ROWS: usize>(rows: &[&[f32]], to: &mut [f32]) {
     /// Columns that are turned at once, so that reads stay in few cache lines.
     const STEP: usize = 16;
-    let (to, _) = to.as_chunks_mut::<ROWS>();
-    let (blocks, rest) = to.split_at_mut(length / STEP * STEP);
-    if rows.len() == ROWS {
-        for (at, to) in blocks.chunks_exact_mut(STEP).enumerate() {
-            let part: [&[f32; STEP]; ROWS] =
-                from_fn(|r| rows[r][at * STEP..].first_chunk().unwrap_or(&[0.0; STEP]));
-            for (j, to) in to.iter_mut().enumerate() {
-                *to = from_fn(|r| part[r][j]);
+    let (columns, _) = to.as_chunks_mut::<ROWS>();
+    for (at, columns) in columns.chunks_mut(STEP).enumerate() {
+        let from = at * STEP;
+        let mut rest = [[0.0; STEP]; ROWS];
+        let mut block = [&[0.0; STEP]; ROWS];
+        for ((block, rest), row) in block.iter_mut().zip(&mut rest).zip(rows) {
+            *block = row[from..].first_chunk().unwrap_or_else(|| {
+                rest[..row.len() - from].copy_from_slice(&row[from..]);
+                rest
+            });
+        }
+        for (j, column) in columns.iter_mut().enumerate() {
+            for (to, block) in column.iter_mut().zip(&block) {
+                *to = block[j];
             }
         }
-    } else {
-        for (at, to) in blocks.iter_mut().enumerate() {
-            *to = from_fn(|r| rows.get(r).map_or(0.0, |row| row[at]));
-        }
-    }
-    let done = length / STEP * STEP;
-    for (at, to) in rest.iter_mut().enumerate() {
-        *to = from_fn(|r| rows.get(r).map_or(0.0, |row| row[done + at]));
     }
 }
 
@@ -164,4 +160,42 @@ pub(super) fn gelu_tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let square = simd.mul_f32s(x, x);
     let slope = simd.mul_add_f32s(square, splat(CUBIC), splat(SLOPE));
     gated(simd, x, simd.mul_f32s(slope, x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Some values through a function, in vectors.
+    struct Through(Vec<f32>);
+
+    impl Tiled for Through {
+        type Output = Vec<f32>;
+
+        #[inline(always)]
+        fn run<S: Simd, const ROWS: usize>(mut self, simd: S) -> Vec<f32> {
+            for x in S::as_mut_simd_f32s(&mut self.0).0 {
+                *x = exp(simd, *x);
+            }
+            self.0
+        }
+    }
+
+    #[test]
+    fn the_exponential_is_exact_to_a_few_units() {
+        // A multiple of every vector's length.
+        let inputs: Vec<f32> = (0..1 << 15).map(|i| i as f32 * 0.005 - 86.0).collect();
+        let inputs: Vec<f32> = inputs.into_iter().map(|x| x.min(87.0)).collect();
+        let found = widest(Through(inputs.clone()));
+        for (x, y) in inputs.iter().zip(found) {
+            let want = f64::from(*x).exp();
+            assert!((f64::from(y) / want - 1.0).abs() < 3e-7, "{x}: {y} {want}");
+        }
+    }
+
+    #[test]
+    fn the_exponential_stays_finite_and_falls_to_nothing_far_out() {
+        let found = widest(Through([[f32::MIN, f32::MAX]; 32].concat()));
+        assert!(found[0] >= 0.0 && found[0] < 2e-38 && found[1] > 1e38 && found[1].is_finite());
+    }
 }

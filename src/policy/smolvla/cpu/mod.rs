@@ -11,6 +11,8 @@ mod lanes;
 mod product;
 mod rope;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;

@@ -94,7 +94,7 @@ impl Tiled for Tiles<'_> {
             for (row, values) in rows.iter_mut().zip(source.chunks_exact(inner)) {
                 *row = values;
             }
-            interleave::<ROWS>(&rows[..count], inner, to);
+            interleave::<ROWS>(&rows[..count], to);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! The eyes as a GPU flies them: tower and connector over all pictures at once, seven launches a layer.
 
+mod weights;
+
+use self::weights::{VisionWeights, check};
 use super::super::error::{NetworkError, Result};
 use super::super::trace::Trace;
-use super::super::vision::{PREFIX, Pictures, positions};
-use super::tower::{
-    Builder, Grown, Kernels, Linear, Loader, NormWeights, Program, Stream, View, step_of,
-};
+use super::super::vision::{Pictures, positions};
+use super::tower::{Builder, Grown, Kernels, Loader, Program, Stream, View, step_of};
 use crate::gpu::compute::{Flow, Sequence, Slice};
-use crate::gpu::kernels::attention::{Attention, Heads, MAX_HEAD_DIM};
+use crate::gpu::kernels::attention::{Attention, Heads};
 use crate::gpu::kernels::matmul::{self, Finish, Layout, Product, Split};
 use crate::gpu::kernels::prefix::Features;
 use crate::policy::{Architecture, VisionArchitecture};
 
-const CONNECTOR: &str = "model.vlm_with_expert.vlm.model.connector.modality_projection.proj";
 /// The largest binding that every adapter takes, in words.
 const BINDING_WORDS: usize = (128 << 20) / 4;
 
@@ -28,26 +28,6 @@ pub(super) struct PreparedVision {
     plan: Option<Plan>,
     /// The largest binding that is made.
     binding_words: usize,
-}
-
-#[derive(Debug)]
-struct VisionWeights {
-    patch_embedding: Linear,
-    /// `[positions, hidden]`, on the host: its rows are picked for a size of pictures.
-    position_embedding: Vec<f32>,
-    layers: Vec<LayerWeights>,
-    post_layernorm: NormWeights,
-    connector: Linear,
-}
-
-#[derive(Debug)]
-struct LayerWeights {
-    layer_norm1: NormWeights,
-    qkv_proj: Linear,
-    out_proj: Linear,
-    layer_norm2: NormWeights,
-    fc1: Linear,
-    fc2: Linear,
 }
 
 #[derive(Debug, Default)]
@@ -440,93 +420,6 @@ impl PreparedVision {
         builder.see(view.in_parts(features.parts, features.part_step));
         Ok(())
     }
-}
-
-impl VisionWeights {
-    fn load(loader: &mut Loader<'_, '_>, architecture: &Architecture) -> Result<Self> {
-        let vision = &architecture.vision;
-        let (hidden, patch) = (vision.hidden_size, vision.patch_size);
-        let name = format!("{PREFIX}.embeddings.patch_embedding");
-        let kernel = [hidden, 3, patch, patch];
-        let values = loader.weights.host(&format!("{name}.weight"), &kernel)?;
-        let bias = loader.upload(&format!("{name}.bias"), &[hidden])?;
-        let patch_embedding = loader
-            .in_order(&name, &values, 3 * patch * patch)?
-            .with_bias(bias);
-        let a_side = vision.image_size / patch;
-        Ok(Self {
-            patch_embedding,
-            position_embedding: loader.weights.host(
-                &format!("{PREFIX}.embeddings.position_embedding.weight"),
-                &[a_side * a_side, hidden],
-            )?,
-            layers: (0..vision.num_layers)
-                .map(|i| LayerWeights::load(loader, vision, i))
-                .collect::<Result<_>>()?,
-            post_layernorm: loader.norm(
-                &format!("{PREFIX}.post_layernorm"),
-                hidden,
-                vision.layer_norm_eps,
-                true,
-            )?,
-            connector: loader.linear(
-                &[(CONNECTOR, architecture.hidden_size)],
-                hidden * architecture.scale_factor.pow(2),
-                false,
-            )?,
-        })
-    }
-}
-
-impl LayerWeights {
-    fn load(loader: &mut Loader<'_, '_>, vision: &VisionArchitecture, i: usize) -> Result<Self> {
-        let (hidden, inner, eps) = (
-            vision.hidden_size,
-            vision.intermediate_size,
-            vision.layer_norm_eps,
-        );
-        let at = |part: &str| format!("{PREFIX}.encoder.layers.{i}.{part}");
-        let qkv = ["q", "k", "v"].map(|part| at(&format!("self_attn.{part}_proj")));
-        let qkv = qkv.each_ref().map(|name| (name.as_str(), hidden));
-        Ok(Self {
-            layer_norm1: loader.norm(&at("layer_norm1"), hidden, eps, true)?,
-            qkv_proj: loader.linear(&qkv, hidden, true)?,
-            out_proj: loader.linear(&[(&at("self_attn.out_proj"), hidden)], hidden, true)?,
-            layer_norm2: loader.norm(&at("layer_norm2"), hidden, eps, true)?,
-            fc1: loader.linear(&[(&at("mlp.fc1"), inner)], hidden, true)?,
-            fc2: loader.linear(&[(&at("mlp.fc2"), hidden)], inner, true)?,
-        })
-    }
-}
-
-/// Refuses what the kernels' tiles do not fit.
-fn check(architecture: &Architecture) -> Result<()> {
-    let (vision, s) = (&architecture.vision, architecture.scale_factor);
-    let refuse = |what: String| {
-        Err(NetworkError::Architecture(format!(
-            "{what}; `--kernels burn` takes any"
-        )))
-    };
-    if vision.num_heads == 0 || !vision.hidden_size.is_multiple_of(vision.num_heads) {
-        return refuse(format!(
-            "vision hidden_size {} is not a multiple of its {} heads",
-            vision.hidden_size, vision.num_heads
-        ));
-    }
-    let head_dim = vision.hidden_size / vision.num_heads;
-    if head_dim > MAX_HEAD_DIM || !head_dim.is_multiple_of(4) {
-        return refuse(format!(
-            "own kernels take vision heads of at most {MAX_HEAD_DIM} channels by fours, not {head_dim}"
-        ));
-    }
-    let patch = vision.patch_size;
-    if !patch.is_multiple_of(4) || !(vision.hidden_size * s * s).is_multiple_of(16) {
-        return refuse(format!(
-            "own kernels take patches by four pixels and tokens by 16 channels, not {patch} and {}",
-            vision.hidden_size * s * s
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
