@@ -88,7 +88,7 @@ fn wgpu_matches_the_reference() {
 
 #[test]
 fn memory_stays_flat_on_the_cpu() {
-    soak::stays_flat("flex", 300);
+    soak::stays_flat("flex", 120);
 }
 
 #[test]
