@@ -7,7 +7,7 @@ that both can read:
 
 In each round smolpilot computes a chunk (after one that warms it up), then LeRobot in f32, then LeRobot in the mix of bf16 and f32 in
 which it publishes its weights. So all three see the same machine; what other programs take from it, they take from all. Prints medians
-and ratios by stage, and both answers' largest difference from LeRobot's f32.
+and ratios by stage. What smolpilot answers is held to LeRobot's f32 elsewhere (tests/parity, tests/full_size).
 
 Without a network, `--vlm` names a directory with SmolVLM2's config.json, processor files and tokenizer; no weights are needed there.
 """

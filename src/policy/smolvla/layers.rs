@@ -9,6 +9,10 @@ use super::cpu::{self, Before, Packed, Rows};
 pub(super) struct Linear(Form);
 
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a few hundred of them beside weights of a gigabyte"
+)]
 enum Form {
     /// For Burn's own product.
     Tensors {

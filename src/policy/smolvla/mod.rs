@@ -103,7 +103,7 @@ impl SmolVla {
         check_architecture(architecture)?;
         let mut weights = Weights::new(source, device, progress);
         if extent == Extent::Whole {
-            weights = weights.as_tensors();
+            weights = weights.keeping_tensors();
         }
         let weights = &mut weights;
         let lm_expert = LmExpert::load(weights, architecture)?;

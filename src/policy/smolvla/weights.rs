@@ -43,7 +43,7 @@ impl<'a> Weights<'a> {
     }
 
     /// Keeps linear layers as tensors: for the naive twin, which runs operation by operation.
-    pub(super) fn as_tensors(mut self) -> Self {
+    pub(super) fn keeping_tensors(mut self) -> Self {
         self.as_tensors = true;
         self
     }

@@ -38,6 +38,9 @@ impl<'a> Heads<'a> {
     }
 }
 
+/// Most queries of a panel, with vectors of 512 bits.
+const WIDEST: usize = 32;
+
 /// What is added to the scores: `[1 or samples][queries][keys]`.
 pub(in super::super) type Bias<'a> = Option<&'a [f32]>;
 
@@ -215,9 +218,7 @@ impl Panel<'_> {
         let tiles = self.head.keys.chunks_exact((head_dim * ROWS).max(1));
         for (at, (left, to)) in tiles.zip(scores.chunks_exact_mut(ROWS * width)).enumerate() {
             let sums: Sums<S, ROWS> = tile(simd, left, queries);
-            let first = at * ROWS;
-            let count = ROWS.min(self.keys - first);
-            self.add_bias(first, count, width, to, simd, &sums, &mut most);
+            self.keep::<S, ROWS>(simd, at * ROWS, &sums, to, &mut most);
         }
         let (rows, _) = S::as_mut_simd_f32s(scores).0.as_chunks_mut::<VECTORS>();
         let mut total = [simd.splat_f32s(0.0); VECTORS];
@@ -230,24 +231,24 @@ impl Panel<'_> {
         total.map(|total| simd.div_f32s(simd.splat_f32s(1.0), total))
     }
 
-    /// Stores a tile of scores with its bias and keeps the largest of each query.
+    /// Stores a tile of scores, from key `first` on, with its bias, and keeps the largest of each query.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
-    fn add_bias<S: Simd, const ROWS: usize>(
+    fn keep<S: Simd, const ROWS: usize>(
         &self,
-        first: usize,
-        count: usize,
-        width: usize,
-        to: &mut [f32],
         simd: S,
+        first: usize,
         sums: &Sums<S, ROWS>,
+        to: &mut [f32],
         most: &mut [S::f32s; VECTORS],
     ) {
-        if !self.bias.is_empty() {
-            for (r, row) in to.chunks_exact_mut(width).enumerate().take(count) {
-                for (to, bias) in row.iter_mut().zip(&self.bias) {
-                    *to = bias[first + r];
-                }
+        let count = ROWS.min(self.keys - first);
+        for (r, row) in to
+            .chunks_exact_mut(VECTORS * S::F32_LANES)
+            .take(count)
+            .enumerate()
+        {
+            for (to, bias) in row.iter_mut().zip(&self.bias) {
+                *to = bias[first + r];
             }
         }
         let (rows, _) = S::as_mut_simd_f32s(to).0.as_chunks_mut::<VECTORS>();
@@ -273,7 +274,7 @@ impl Panel<'_> {
     ) {
         let width = VECTORS * S::F32_LANES;
         let mut to = self.to;
-        let mut flat = [[0.0; 64]; ROWS];
+        let mut flat = [[0.0; WIDEST]; ROWS];
         let tiles = self.head.values.chunks_exact((self.keys * ROWS).max(1));
         for (at, left) in tiles.enumerate() {
             let sums: Sums<S, ROWS> = tile(simd, left, scores);

@@ -154,7 +154,7 @@ pub(super) fn silu<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 #[inline(always)]
 pub(super) fn gelu_tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     /// −2·√(2/π) and −2·√(2/π)·0.044715
-    const SLOPE: f32 = -1.595_769_1;
+    const SLOPE: f32 = -1.595_769_2;
     const CUBIC: f32 = -0.071_354_82;
     let splat = |value| simd.splat_f32s(value);
     let square = simd.mul_f32s(x, x);

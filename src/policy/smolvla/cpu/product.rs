@@ -25,9 +25,9 @@ pub(in super::super) struct After<'a> {
 #[derive(Clone, Debug)]
 pub(in super::super) struct Packed {
     /// `[panels][inner][panel width]`, zero beyond the last output.
-    panels: Arc<[f32]>,
+    panels: Arc<Vec<f32>>,
     /// `[panels][panel width]`, zero where there is no bias.
-    bias: Arc<[f32]>,
+    bias: Arc<Vec<f32>>,
     inner: usize,
     outputs: usize,
 }
@@ -65,8 +65,8 @@ impl Packed {
         let mut padded = bias.to_vec();
         padded.resize(panels * width, 0.0);
         Self {
-            panels: packed.into(),
-            bias: padded.into(),
+            panels: Arc::new(packed),
+            bias: Arc::new(padded),
             inner,
             outputs,
         }
