@@ -1,5 +1,7 @@
 //! What ten steps cost the host: counts that must hold, and times to look at.
 
+#![expect(clippy::print_stdout, reason = "errors and times are meant to be read")]
+
 mod full;
 
 use burn::tensor::Device;
