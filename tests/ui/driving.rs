@@ -10,22 +10,24 @@ use crate::fixture;
 use crate::rig::Rig;
 use crate::trouble;
 
-fn every_state() -> [(&'static str, Snapshot); 7] {
-    [
-        ("empty", fixture::empty()),
-        ("idle", fixture::idle()),
-        ("running", fixture::running(3_000)),
-        ("jogging", fixture::jogging()),
-        ("starved", fixture::starved()),
-        ("faulty", fixture::faulty()),
-        ("stopped", fixture::stopped()),
-    ]
-}
+/// A snapshot by the name of its state.
+pub type State = (&'static str, fn() -> Snapshot);
+
+/// The states that a window must show, one of each kind.
+pub const EVERY_STATE: [State; 7] = [
+    ("empty", fixture::empty),
+    ("idle", fixture::idle),
+    ("running", || fixture::running(3_000)),
+    ("jogging", fixture::jogging),
+    ("starved", fixture::starved),
+    ("faulty", fixture::faulty),
+    ("stopped", fixture::stopped),
+];
 
 #[test]
 fn stop_is_drawn_and_works_in_every_state_and_on_every_page() {
-    for (name, snapshot) in every_state() {
-        let mut rig = Rig::new(snapshot);
+    for (name, snapshot) in EVERY_STATE {
+        let mut rig = Rig::new(snapshot());
         for page in Page::ALL {
             rig.0.state_mut().draft.page = page;
             rig.settle();

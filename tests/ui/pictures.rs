@@ -8,7 +8,7 @@ use egui_kittest::{Harness, SnapshotResults};
 use smolpilot::runtime::Snapshot;
 use smolpilot::ui::{Draft, Page, cockpit_ui, theme};
 
-use crate::{fixture, person, trouble};
+use crate::{driving, fixture, person, trouble};
 
 fn window(
     snapshot: Snapshot,
@@ -73,15 +73,8 @@ fn keep(name: &str, harness: &mut Harness<'static, Draft>) {
 #[test]
 #[ignore = "writes pictures for people"]
 fn every_state() {
-    for (name, snapshot) in [
-        ("running", fixture::running(3_000)),
-        ("idle", fixture::idle()),
-        ("stopped", fixture::stopped()),
-        ("jogging", fixture::jogging()),
-        ("starved", fixture::starved()),
-        ("faulty", fixture::faulty()),
-        ("empty", fixture::empty()),
-    ] {
+    for (name, snapshot) in driving::EVERY_STATE {
+        let snapshot = snapshot();
         shoot(name, snapshot.clone(), Draft::default(), Theme::Dark);
         let name = format!("{name}_light");
         shoot(&name, snapshot, Draft::default(), Theme::Light);
