@@ -60,7 +60,8 @@ pub struct DeviceArgs {
     /// own (this program's, GPU only) or burn (Burn's, on any device) [default: own where it can be]
     #[arg(long, value_name = "WHOSE", value_parser = parse::named::<Kernels>)]
     pub kernels: Option<Kernels>,
-    /// f32; f16 (weights at f16, own kernels only); auto (f16 on a hardware GPU that passes its self-test that way, else f32)
+    /// f32; f16 (weights at f16); auto (f16 on a hardware GPU that passes its self-test that way, else f32); int8 (the expert's
+    /// weights at 8 bits, an experiment); f16 and int8 with own kernels only
     #[arg(long, value_name = "P", default_value = "f32", value_parser = parse::named::<Precision>)]
     pub precision: Precision,
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::runtime::core::Pace;
 use crate::runtime::spread::Spread;
@@ -33,10 +33,18 @@ pub struct Pacer {
 pub struct Punctuality {
     pub ticks: u64,
     /// How long a tick works.
+    #[serde(rename = "work_p99_ms", serialize_with = "milliseconds")]
     pub work_p99: Duration,
     /// How long after its deadline a tick begins, and the worst of all.
+    #[serde(rename = "jitter_p99_ms", serialize_with = "milliseconds")]
     pub jitter_p99: Duration,
+    #[serde(rename = "jitter_max_ms", serialize_with = "milliseconds")]
     pub jitter_max: Duration,
+}
+
+/// A time as files give it.
+fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64() * 1e3)
 }
 
 #[derive(Debug)]
@@ -191,5 +199,16 @@ mod tests {
         assert_eq!(pace.thinking.jitter_p99, 5 * MS + FINE);
         assert_eq!(pace.thinking.jitter_max, 5 * MS);
         assert_eq!(pace.thinking.work_p99, 2 * MS + COARSE);
+    }
+
+    #[test]
+    fn files_give_milliseconds() {
+        let pace = Punctuality {
+            work_p99: Duration::from_micros(1500),
+            ..Punctuality::default()
+        };
+        let json = serde_json::to_value(pace).unwrap();
+        assert_eq!(json["work_p99_ms"], 1.5, "{json}");
+        assert_eq!(json["jitter_max_ms"], 0.0, "{json}");
     }
 }

@@ -102,7 +102,11 @@ fn foretell(args: &BenchArgs, name: &str, out: &mut dyn Write) -> anyhow::Result
         .into_iter()
         .map(|card| Floor::of(card, &work))
         .collect();
+    let network = args
+        .made
+        .map_or_else(|| args.policy.policy.clone(), |size| format!("made {size}"));
     deliver(out, args.json.json.as_ref(), &floors, |out| {
+        writeln!(out, "network: {network}")?;
         floor::print(&floors, out)
     })?;
     Ok(Outcome::Done)
