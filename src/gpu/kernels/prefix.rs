@@ -49,7 +49,7 @@ pub struct Assembly {
 }
 
 /// The connector's output, in parts that are still to be added.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     pub values: Slice,
     pub parts: usize,
