@@ -32,7 +32,8 @@ pub struct Buffer {
 }
 
 /// Part of a [`Buffer`], in words. A binding must begin at a multiple of 64 words (wgpu's default alignment, 256 bytes).
-#[derive(Clone, Debug)]
+/// Equal ones are the same memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
     pub(super) raw: wgpu::Buffer,
     pub(super) from: usize,
@@ -225,15 +226,18 @@ impl Compute {
             .map_async(wgpu::MapMode::Read, range.clone(), move |mapped| {
                 tell.send(mapped).ok();
             });
-        self.wait()?;
-        let mapped = told.recv().map_err(|error| failed(error.to_string()))?;
-        mapped.map_err(|error| failed(error.to_string()))?;
-        let values = {
+        let read = || {
+            self.wait()?;
+            let mapped = told.recv().map_err(|error| failed(error.to_string()))?;
+            mapped.map_err(|error| failed(error.to_string()))?;
             let view = staging.raw.get_mapped_range(range);
             let view = view.map_err(|error| failed(error.to_string()))?;
-            bytemuck::pod_collect_to_vec::<u8, f32>(&view)
+            Ok(bytemuck::pod_collect_to_vec::<u8, f32>(&view))
         };
+        let values = read();
+        // Also after a failure: wgpu panics when something is copied into a buffer that is mapped, or about to be.
         staging.raw.unmap();
+        let values = values?;
         add(&self.0.tally.to_host_bytes, words as u64 * WORD);
         Ok(values)
     }

@@ -17,7 +17,8 @@ pub(super) type Kernels = Mutex<BTreeMap<Recipe, Kernel>>;
 /// What tells one compiled kernel from another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Recipe {
-    source: &'static str,
+    /// The shader's file, which is cheaper to compare than its text.
+    name: &'static str,
     eights: bool,
     half: bool,
     bindings: Vec<Binding>,
@@ -29,7 +30,7 @@ impl From<&KernelSpec<'_>> for Recipe {
     fn from(spec: &KernelSpec<'_>) -> Self {
         let constants = spec.constants.iter();
         Self {
-            source: spec.shader.source,
+            name: spec.shader.name,
             eights: spec.shader.eights,
             half: spec.half,
             bindings: spec.bindings.to_vec(),
@@ -147,7 +148,8 @@ impl Compute {
         self.0.refused.get_or_init(|| refused);
     }
 
-    /// Waits until every kernel that was asked for is compiled; `told` hears the share that is.
+    /// Waits until every kernel that was asked for is compiled; `told` hears the share that is. What was refused is told once and
+    /// then forgotten: another policy, or another precision, may do without it.
     ///
     /// # Errors
     /// The first one that the driver refuses, with its words.
@@ -160,7 +162,11 @@ impl Compute {
                 .collect()
         };
         for (done, pipeline) in pending.iter().enumerate() {
-            pipeline.wait()?;
+            if let Err(refused) = pipeline.wait() {
+                self.kernels()
+                    .retain(|_, kernel| !kernel.pipeline.has_failed());
+                return Err(refused);
+            }
             told((done + 1) as f32 / pending.len() as f32);
         }
         Ok(())
@@ -233,13 +239,21 @@ mod tests {
         let refused = compute.settle(&mut |share| told.push(share)).unwrap_err();
         assert_eq!(refused.what, "crowded");
         assert!(first.pipeline.has_failed());
+        assert_eq!(compute.settle(&mut |_| ()), Ok(()), "it is told for ever");
         let out = compute.buffer("out", 4);
         let launch = compute.bind(&first, &[out.whole()]);
         let launch = launch.over("crowded", [1, 1, 1], Work::default());
         let mut flow = compute.flow();
         flow.pass("crowded", &[launch], None);
         flow.submit();
-        assert_eq!(compute.read(&out.whole()).unwrap_err(), refused);
+        // Again and again: a failed reading leaves the staging buffer as it was.
+        let staging = compute.staging("out", 4);
+        for _ in 0..2 {
+            let mut flow = compute.flow();
+            flow.read_back(&out.whole(), &staging);
+            flow.submit();
+            assert_eq!(compute.take(&staging, 4).unwrap_err(), refused);
+        }
         let second = compute.kernel(&spec(CROWDED, &[]));
         assert!(!Arc::ptr_eq(&first.pipeline.0, &second.pipeline.0));
     }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::variants::Variants;
+use super::launches::Launches;
 use crate::gpu::compute::{Binding, Compute, Dispatch, Error, KernelSpec, Slice, Work};
 use crate::gpu::shaders;
 
@@ -71,13 +71,10 @@ struct Params {
     unused: u32,
 }
 
-/// Groups of four channels in a head.
-type Variant = usize;
-
-/// The compiled variants.
+/// What its launches share.
 #[derive(Debug)]
 pub struct Attending {
-    variants: Variants<Variant, Params>,
+    launches: Launches<Params>,
     half: bool,
     eights: bool,
 }
@@ -86,7 +83,7 @@ impl Attending {
     /// With `half`, tiles of keys and values are f16 where the adapter has it.
     pub fn new(compute: &Compute, half: bool) -> Self {
         Self {
-            variants: Variants::new(compute),
+            launches: Launches::new(compute),
             half: half && compute.abilities().shader_f16,
             eights: compute.abilities().eights(),
         }
@@ -116,8 +113,8 @@ impl Attending {
                 ("EIGHTS", f64::from(u8::from(self.eights))),
             ],
         };
-        let kernel = self.variants.kernel(slots, &spec)?;
-        let uniform = self.variants.uniform(attention.params());
+        let kernel = self.launches.compute().kernel(&spec);
+        let uniform = self.launches.uniform(attention.params());
         let slices = [
             uniform,
             attention.q.clone(),
@@ -125,7 +122,7 @@ impl Attending {
             attention.v.clone(),
             attention.out.clone(),
         ];
-        let bound = self.variants.compute().bind(&kernel, &slices);
+        let bound = self.launches.compute().bind(&kernel, &slices);
         let tiles = attention.queries.div_ceil(TILE) as u32;
         let workgroups = [tiles, attention.heads as u32, attention.pictures as u32];
         Ok(bound.over(label, workgroups, attention.work()))

@@ -2,10 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::compile;
-use crate::gpu::compute::{
-    Binding, Buffer, Compute, Dispatch, Error, Kernel, KernelSpec, Slice, Work,
-};
+use super::launches::Launches;
+use crate::gpu::compute::{Binding, Compute, Dispatch, Error, Kernel, KernelSpec, Slice, Work};
 use crate::gpu::shaders;
 
 /// Rows (query head, action) of a workgroup.
@@ -54,9 +52,8 @@ pub struct Parts {
 /// The compiled kernel, and the uniforms that layers share.
 #[derive(Debug)]
 pub struct SuffixAttention {
-    compute: Compute,
     kernel: Kernel,
-    uniforms: Vec<(Sizes, Buffer)>,
+    launches: Launches<Sizes>,
 }
 
 /// Whether the kernel takes heads of this width.
@@ -69,19 +66,14 @@ impl SuffixAttention {
     /// The driver refuses the kernel.
     pub fn new(compute: &Compute) -> Result<Self, Error> {
         use Binding::{Read, Uniform, Write};
-        let kernel = compile(
-            compute,
-            &KernelSpec {
+        Ok(Self {
+            kernel: compute.kernel(&KernelSpec {
                 shader: shaders::ATTENTION_SUFFIX,
                 half: false,
                 bindings: &[Uniform, Read, Read, Read, Write],
                 constants: &[],
-            },
-        )?;
-        Ok(Self {
-            compute: compute.clone(),
-            kernel,
-            uniforms: Vec::new(),
+            }),
+            launches: Launches::new(compute),
         })
     }
 
@@ -97,27 +89,16 @@ impl SuffixAttention {
             quads: (shape.head_dim / 4) as u32,
         };
         let slices = [
-            self.uniform(&sizes),
+            self.launches.uniform(sizes),
             parts.queries.clone(),
             parts.seen.clone(),
             parts.own.clone(),
             parts.y.clone(),
         ];
-        let bound = self.compute.bind(&self.kernel, &slices);
+        let bound = self.launches.compute().bind(&self.kernel, &slices);
         let rows = group * shape.chunk;
         let workgroups = [rows.div_ceil(ROWS) as u32, shape.key_heads as u32, 1];
         bound.over(label, workgroups, work(shape))
-    }
-
-    fn uniform(&mut self, sizes: &Sizes) -> Slice {
-        let known = self.uniforms.iter().find(|(known, _)| known == sizes);
-        if let Some((_, buffer)) = known {
-            return buffer.whole();
-        }
-        let buffer = self.compute.uniform("sizes of an attention", &[*sizes]);
-        let slice = buffer.whole();
-        self.uniforms.push((*sizes, buffer));
-        slice
     }
 }
 

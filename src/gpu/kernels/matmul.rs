@@ -3,9 +3,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::variants::Variants;
+use super::launches::Launches;
 use crate::gpu::compute::{
-    Binding, Compute, Dispatch, Error, Format, KernelSpec, Matrix, Slice, Work,
+    Binding, Compute, Dispatch, Error, Kernel, KernelSpec, Matrix, Slice, Work,
 };
 use crate::gpu::shaders;
 
@@ -140,19 +140,10 @@ struct Starts {
     across_step: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Variant {
-    format: Format,
-    /// f16 tiles, large tiles, a bias, gathered rows.
-    switches: [bool; 4],
-    norm: u8,
-    finish: u8,
-}
-
-/// The compiled variants.
+/// What its launches share.
 #[derive(Debug)]
 pub struct Matmul {
-    variants: Variants<Variant, Params>,
+    launches: Launches<Params>,
     half: bool,
     eights: bool,
     /// Workgroups that make large tiles worth while.
@@ -251,7 +242,7 @@ impl Matmul {
     /// With `half`, tiles are f16 where the adapter has it.
     pub fn new(compute: &Compute, half: bool) -> Self {
         Self {
-            variants: Variants::new(compute),
+            launches: Launches::new(compute),
             half: half && compute.abilities().shader_f16,
             eights: compute.abilities().eights(),
             enough: ENOUGH_WORKGROUPS,
@@ -277,55 +268,44 @@ impl Matmul {
         let depth = product.depth() as u32;
         let large = product.rows.div_ceil(TILE) * (columns * depth) as usize;
         let large = large >= self.enough;
-        let kernel = self.kernel(product, large)?;
-        let variants = &mut self.variants;
-        let uniform = variants.uniform(params);
+        let kernel = self.kernel(product, large);
+        let launches = &mut self.launches;
+        let uniform = launches.uniform(params);
         let norm = product.norm.as_ref();
         let slices = [
             uniform,
             product.a.clone(),
             product.weight.buffer.whole(),
-            variants.or_unread(product.bias.as_ref()),
-            variants.or_unread(norm.map(|norm| &norm.gains)),
-            variants.or_unread(norm.map(|norm| &norm.stats)),
-            variants.or_unread(product.table.as_ref()),
+            launches.or_unread(product.bias.as_ref()),
+            launches.or_unread(norm.map(|norm| &norm.gains)),
+            launches.or_unread(norm.map(|norm| &norm.stats)),
+            launches.or_unread(product.table.as_ref()),
             product.out.clone(),
-            variants.or_unwritten(product.kv.as_ref()),
+            launches.or_unwritten(product.kv.as_ref()),
         ];
-        let bound = variants.compute().bind(&kernel, &slices);
+        let bound = launches.compute().bind(&kernel, &slices);
         let rows = product.rows.div_ceil(if large { TILE } else { TILE / 2 }) as u32;
         Ok(bound.over(label, [columns, rows, depth], product.work()))
     }
 
-    fn kernel(
-        &mut self,
-        product: &Product<'_>,
-        large: bool,
-    ) -> Result<crate::gpu::compute::Kernel, Error> {
+    fn kernel(&self, product: &Product<'_>, large: bool) -> Kernel {
         use Binding::{Read, Uniform, Write};
-        let (bias, gathers) = (product.bias.is_some(), product.layout.gathers());
-        let variant = Variant {
-            format: product.weight.format,
-            switches: [self.half, large, bias, gathers],
-            norm: product
-                .norm
-                .as_ref()
-                .map_or(0, |norm| 1 + u8::from(norm.centred)),
-            finish: product.finish.code(),
-        };
+        let switch = |on: bool| f64::from(u8::from(on));
+        let norm = product.norm.as_ref();
+        let norm = norm.map_or(0, |norm| 1 + u8::from(norm.centred));
         let rows = match (large, self.eights) {
             (true, true) => 16.0,
             (true, false) | (false, true) => 8.0,
             (false, false) => 4.0,
         };
         let constants = [
-            ("FORMAT", variant.format.code()),
+            ("FORMAT", product.weight.format.code()),
             ("ROWS", rows),
-            ("EIGHTS", f64::from(u8::from(self.eights))),
-            ("BIAS", f64::from(u8::from(bias))),
-            ("NORM", f64::from(variant.norm)),
-            ("GATHER", f64::from(u8::from(gathers))),
-            ("FINISH", f64::from(variant.finish)),
+            ("EIGHTS", switch(self.eights)),
+            ("BIAS", switch(product.bias.is_some())),
+            ("NORM", f64::from(norm)),
+            ("GATHER", switch(product.layout.gathers())),
+            ("FINISH", f64::from(product.finish.code())),
         ];
         let spec = KernelSpec {
             shader: if self.eights {
@@ -337,7 +317,7 @@ impl Matmul {
             bindings: &[Uniform, Read, Read, Read, Read, Read, Read, Write, Write],
             constants: &constants,
         };
-        self.variants.kernel(variant, &spec)
+        self.launches.compute().kernel(&spec)
     }
 }
 

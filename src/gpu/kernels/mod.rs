@@ -2,21 +2,11 @@
 
 pub mod attention;
 pub mod attention_suffix;
+mod launches;
 pub mod matmul;
 pub mod norm;
 pub mod prefix;
 pub mod skinny;
-mod variants;
-
-use crate::gpu::compute::{Compute, Error, Kernel, KernelSpec};
-
-/// Compiles a kernel at its first use on a device, and turns what the driver refuses into an error that names the shader.
-///
-/// # Errors
-/// The driver's words.
-pub fn compile(compute: &Compute, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-    Ok(compute.kernel(spec))
-}
 
 #[cfg(test)]
 pub(crate) mod testing {

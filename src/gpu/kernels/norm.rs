@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::variants::Variants;
+use super::launches::Launches;
 use crate::gpu::compute::{Binding, Compute, Dispatch, Error, KernelSpec, Slice, Work};
 use crate::gpu::shaders;
 
@@ -55,13 +55,10 @@ struct Params {
     unused: u32,
 }
 
-/// Adds, centres, applies.
-type Variant = [bool; 3];
-
-/// The compiled variants.
+/// What its launches share.
 #[derive(Debug)]
 pub struct Norm {
-    variants: Variants<Variant, Params>,
+    launches: Launches<Params>,
 }
 
 /// Gain and offset of a norm as kernels read them: four gains, their four offsets, and so on, padded with zeros to a multiple of 16
@@ -78,7 +75,7 @@ pub fn gains(gain: &[f32], offset: &[f32]) -> Vec<f32> {
 impl Norm {
     pub fn new(compute: &Compute) -> Self {
         Self {
-            variants: Variants::new(compute),
+            launches: Launches::new(compute),
         }
     }
 
@@ -93,31 +90,31 @@ impl Norm {
     ) -> std::result::Result<Dispatch, Error> {
         use Binding::{Read, Uniform, Write};
         let applies = matches!(rows.result, Result::Normed { .. });
-        let variant = [rows.added.is_some(), rows.centred, applies];
-        let [add, centred, apply] = variant.map(|on| f64::from(u8::from(on)));
+        let switches = [rows.added.is_some(), rows.centred, applies];
+        let [add, centred, apply] = switches.map(|on| f64::from(u8::from(on)));
         let spec = KernelSpec {
             shader: shaders::NORM,
             half: false,
             bindings: &[Uniform, Read, Read, Read, Write, Write],
             constants: &[("ADD", add), ("CENTRED", centred), ("APPLY", apply)],
         };
-        let kernel = self.variants.kernel(variant, &spec)?;
-        let uniform = self.variants.uniform(rows.params());
+        let kernel = self.launches.compute().kernel(&spec);
+        let uniform = self.launches.uniform(rows.params());
         let added = rows.added.as_ref();
         let (gains, out) = match &rows.result {
             Result::Stats(out) => (None, out),
             Result::Normed { gains, out } => (Some(gains), out),
         };
-        let variants = &self.variants;
+        let launches = &self.launches;
         let slices = [
             uniform,
-            variants.or_unread(added.map(|added| &added.parts)),
-            variants.or_unread(added.and_then(|added| added.bias.as_ref())),
-            variants.or_unread(gains),
+            launches.or_unread(added.map(|added| &added.parts)),
+            launches.or_unread(added.and_then(|added| added.bias.as_ref())),
+            launches.or_unread(gains),
             rows.x.clone(),
             out.clone(),
         ];
-        let bound = variants.compute().bind(&kernel, &slices);
+        let bound = launches.compute().bind(&kernel, &slices);
         Ok(bound.over(label, [rows.rows as u32, 1, 1], rows.work()))
     }
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::variants::Variants;
+use super::launches::Launches;
 use crate::gpu::compute::{Binding, Compute, Dispatch, Error, KernelSpec, Slice, Work};
 use crate::gpu::shaders;
 
@@ -49,7 +49,7 @@ pub struct Assembly {
 }
 
 /// The connector's output, in parts that are still to be added.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     pub values: Slice,
     pub parts: usize,
@@ -74,16 +74,16 @@ struct Params {
     unused: u32,
 }
 
-/// The compiled kernel.
+/// What its launches share.
 #[derive(Debug)]
 pub struct Prefix {
-    variants: Variants<(), Params>,
+    launches: Launches<Params>,
 }
 
 impl Prefix {
     pub fn new(compute: &Compute) -> Self {
         Self {
-            variants: Variants::new(compute),
+            launches: Launches::new(compute),
         }
     }
 
@@ -103,9 +103,9 @@ impl Prefix {
             bindings: &[Uniform, Read, Read, Read, Read, Read, Read, Write],
             constants: &[],
         };
-        let kernel = self.variants.kernel((), &spec)?;
+        let kernel = self.launches.compute().kernel(&spec);
         let features = &assembly.features;
-        let uniform = self.variants.uniform(Params {
+        let uniform = self.launches.uniform(Params {
             width: assembly.width as u32,
             step: assembly.step as u32,
             parts: features.parts as u32,
@@ -125,7 +125,7 @@ impl Prefix {
             assembly.bias.clone(),
             assembly.x.clone(),
         ];
-        let bound = self.variants.compute().bind(&kernel, &slices);
+        let bound = self.launches.compute().bind(&kernel, &slices);
         let values = (assembly.rows * assembly.width) as u64;
         let projected = (assembly.width * assembly.state_width) as u64;
         let work = Work {

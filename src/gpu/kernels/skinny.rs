@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::compile;
+use super::launches::Launches;
 use crate::gpu::compute::{
     Binding, Buffer, Compute, Dispatch, Error, Format, Kernel, KernelSpec, Matrix, Slice, Work,
     row_scale,
@@ -90,18 +90,11 @@ pub struct Product<'a> {
     pub sizes: Sizes,
 }
 
-/// The compiled variants, and the uniforms that products share.
+/// What its launches share.
 #[derive(Debug)]
 pub struct Skinny {
-    compute: Compute,
-    compiled: Vec<(Variant, Kernel)>,
-    uniforms: Vec<(Sizes, Buffer)>,
-    /// Stand in for what a product does not read or write.
-    unread: Buffer,
-    unwritten: Buffer,
+    launches: Launches<Sizes>,
 }
-
-type Variant = (Epilogue, Format, usize);
 
 impl SkinnyWeight {
     /// Packs and uploads rows that are already in order; `bias` is empty or one number an output.
@@ -186,15 +179,11 @@ fn columns([outputs, inputs]: [usize; 2]) -> usize {
 impl Skinny {
     pub fn new(compute: &Compute) -> Self {
         Self {
-            compute: compute.clone(),
-            compiled: Vec::new(),
-            uniforms: Vec::new(),
-            unread: compute.buffer("nothing to read", 4),
-            unwritten: compute.buffer("nothing to write", 4),
+            launches: Launches::new(compute),
         }
     }
 
-    /// Prepares one launch. Variants are compiled once, equal sizes share a uniform.
+    /// Prepares one launch; equal sizes share a uniform.
     ///
     /// # Errors
     /// The driver refuses the kernel.
@@ -209,61 +198,38 @@ impl Skinny {
             groups: (weight.matrix.outputs / 4) as u32,
             ..product.sizes
         };
-        let variant = (product.epilogue, weight.matrix.format, weight.columns);
-        let uniform = self.uniform(&sizes);
-        let or = |slice: &Option<Slice>, stand_in: &Buffer| {
-            slice.clone().unwrap_or_else(|| stand_in.whole())
-        };
+        let uniform = self.launches.uniform(sizes);
+        let launches = &self.launches;
+        let affine = product.affine.clone();
         let slices = [
             uniform,
             product.x.clone(),
             weight.matrix.buffer.whole(),
-            or(&product.affine, &weight.affine),
-            or(&product.squares, &self.unread),
-            or(&product.aside, &self.unread),
+            affine.unwrap_or_else(|| weight.affine.whole()),
+            launches.or_unread(product.squares.as_ref()),
+            launches.or_unread(product.aside.as_ref()),
             product.y.clone(),
-            or(&product.z, &self.unwritten),
+            launches.or_unwritten(product.z.as_ref()),
         ];
-        let kernel = self.kernel(variant)?;
-        let bound = self.compute.bind(&kernel, &slices);
+        let bound = launches.compute().bind(&self.kernel(product), &slices);
         let rows = sizes.rows as usize;
         let workgroups = [weight.parts() as u32, rows.div_ceil(TILE) as u32, 1];
         Ok(bound.over(label, workgroups, work(weight, rows)))
     }
 
-    fn kernel(&mut self, variant: Variant) -> Result<Kernel, Error> {
-        let known = self.compiled.iter().find(|(known, _)| *known == variant);
-        if let Some((_, kernel)) = known {
-            return Ok(kernel.clone());
-        }
+    fn kernel(&self, product: &Product<'_>) -> Kernel {
         use Binding::{Read, Uniform, Write};
-        let (epilogue, format, columns) = variant;
-        let kernel = compile(
-            &self.compute,
-            &KernelSpec {
-                shader: shaders::SKINNY,
-                half: false,
-                bindings: &[Uniform, Read, Read, Read, Read, Read, Write, Write],
-                constants: &[
-                    ("FORMAT", format.code()),
-                    ("EPILOGUE", f64::from(epilogue as u8)),
-                    ("COLUMNS", columns as f64),
-                ],
-            },
-        )?;
-        self.compiled.push((variant, kernel.clone()));
-        Ok(kernel)
-    }
-
-    fn uniform(&mut self, sizes: &Sizes) -> Slice {
-        let known = self.uniforms.iter().find(|(known, _)| known == sizes);
-        if let Some((_, buffer)) = known {
-            return buffer.whole();
-        }
-        let buffer = self.compute.uniform("sizes of a product", &[*sizes]);
-        let slice = buffer.whole();
-        self.uniforms.push((*sizes, buffer));
-        slice
+        let weight = product.weight;
+        self.launches.compute().kernel(&KernelSpec {
+            shader: shaders::SKINNY,
+            half: false,
+            bindings: &[Uniform, Read, Read, Read, Read, Read, Write, Write],
+            constants: &[
+                ("FORMAT", weight.matrix.format.code()),
+                ("EPILOGUE", f64::from(product.epilogue as u8)),
+                ("COLUMNS", weight.columns as f64),
+            ],
+        })
     }
 }
 

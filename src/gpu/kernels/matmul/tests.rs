@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::gpu::compute::Buffer;
+use crate::gpu::compute::Format;
 use crate::gpu::kernels::norm::gains;
 use crate::gpu::kernels::testing;
 

@@ -107,7 +107,7 @@ struct Run {
 
 /// Launches one product over buffers made for it.
 fn run(skinny: &mut Skinny, product: Product<'_>, x: &[f32], y: &[f32], z_words: usize) -> Run {
-    let compute = skinny.compute.clone();
+    let compute = skinny.launches.compute().clone();
     let (y, z) = (compute.upload("y", y), compute.buffer("z", z_words));
     let squares = compute.upload("squares", &squares_of(x));
     let product = Product {

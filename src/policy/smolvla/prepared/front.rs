@@ -94,9 +94,8 @@ impl PreparedFront {
         let Some(features) = self.vision.features() else {
             return Ok(());
         };
-        let seen = (self.pictures, features);
         self.vlm
-            .prepare(&mut self.kernels, layout.rows(), seen, kv)?;
+            .prepare(&mut self.kernels, layout.rows(), features, kv)?;
         self.vlm.write(&self.kernels, layout, state);
         if trace.is_on() {
             return self.vlm.run_watched(&self.kernels, trace);

@@ -263,3 +263,6 @@ fn check_sizes(architecture: &Architecture) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

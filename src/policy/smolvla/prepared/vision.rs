@@ -106,11 +106,13 @@ impl PreparedVision {
     /// # Errors
     /// Pictures that cannot be cut into patches or tokens, or a device that refuses.
     pub(super) fn prepare(&mut self, kernels: &mut Kernels, geometry: Geometry) -> Result<()> {
-        if self.plan.as_ref().map(|plan| plan.geometry) != Some(geometry) {
-            self.plan = None;
-            self.plan = Some(self.plan_for(kernels, geometry)?);
-            kernels.compute.settle(&mut |_| ())?;
+        if self.plan.as_ref().map(|plan| plan.geometry) == Some(geometry) {
+            return Ok(());
         }
+        self.plan = None;
+        let plan = self.plan_for(kernels, geometry)?;
+        kernels.compute.settle(&mut |_| ())?;
+        self.plan = Some(plan);
         Ok(())
     }
 

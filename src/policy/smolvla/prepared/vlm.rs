@@ -10,7 +10,6 @@ use super::super::rope;
 use super::super::text::{self, HeadSizes};
 use super::super::trace::Trace;
 use super::tower::{Builder, Grown, Kernels, Linear, Loader, Program, Stream, View, step_of};
-use super::vision::Geometry;
 use crate::gpu::compute::{Buffer, Flow, Sequence, Slice};
 use crate::gpu::kernels::attention::{Attention, Heads};
 use crate::gpu::kernels::matmul::{Finish, Normed, Product};
@@ -46,11 +45,14 @@ struct Memory {
     inner: Grown,
 }
 
-/// What a plan was made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a plan was made for. The memory counts too: eyes and expert may have moved while a chunk failed, and a plan that reads
+/// where they were would find an older chunk.
+#[derive(Clone, Debug, PartialEq)]
 struct Key {
     rows: usize,
-    pictures: Geometry,
+    features: Features,
+    /// Where the last layer leaves its keys and values; they move all together.
+    kv: Option<Slice>,
 }
 
 #[derive(Debug)]
@@ -141,15 +143,21 @@ impl PreparedVlm {
         &mut self,
         kernels: &mut Kernels,
         rows: usize,
-        (pictures, features): (Geometry, &Features),
+        features: &Features,
         kv: &dyn Fn(usize) -> Option<Slice>,
     ) -> Result<()> {
-        let key = Key { rows, pictures };
-        if self.plan.as_ref().map(|plan| plan.key) != Some(key) {
-            self.plan = None;
-            self.plan = Some(self.plan_for(kernels, key, features, kv)?);
-            kernels.compute.settle(&mut |_| ())?;
+        let key = Key {
+            rows,
+            features: features.clone(),
+            kv: kv(self.layers.len()),
+        };
+        if self.plan.as_ref().is_some_and(|plan| plan.key == key) {
+            return Ok(());
         }
+        self.plan = None;
+        let plan = self.plan_for(kernels, key, kv)?;
+        kernels.compute.settle(&mut |_| ())?;
+        self.plan = Some(plan);
         Ok(())
     }
 
@@ -188,7 +196,6 @@ impl PreparedVlm {
         &mut self,
         kernels: &mut Kernels,
         key: Key,
-        features: &Features,
         kv: &dyn Fn(usize) -> Option<Slice>,
     ) -> Result<Plan> {
         let compute = kernels.compute.clone();
@@ -207,7 +214,7 @@ impl PreparedVlm {
             width: stream.width,
             step: stream.step(),
             sources: sources.clone(),
-            features: features.clone(),
+            features: key.features.clone(),
             host_rows: host_rows.clone(),
             state: state.clone(),
             state_width: self.architecture.max_state_dim,

@@ -153,7 +153,9 @@ impl Packer<'_, '_> {
         full: [usize; 2],
     ) -> Result<SkinnyWeight> {
         let shape = [rows.outputs(), rows.inputs];
-        let packed = SkinnyWeight::upload(self.compute, name, &rows.values, shape, bias, format);
+        let packed = self.compute.checked(format!("memory for {name}"), || {
+            SkinnyWeight::upload(self.compute, name, &rows.values, shape, bias, format)
+        })?;
         let packed = packed.map_err(|reason| NetworkError::Packing {
             name: name.to_owned(),
             reason,

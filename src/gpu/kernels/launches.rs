@@ -1,26 +1,23 @@
-//! What is compiled and uploaded once for a kernel: its variants, and the uniforms that equal launches share.
+//! What the launches of one shader share: the uniforms of equal ones, and what stands in for memory that they do not touch.
 
 use bytemuck::Pod;
 
-use super::compile;
-use crate::gpu::compute::{Buffer, Compute, Error, Kernel, KernelSpec, Slice};
+use crate::gpu::compute::{Buffer, Compute, Slice};
 
-/// Compiled variants of one shader, told apart by `V`, and uniforms `P`.
+/// Uniforms `P` of one shader.
 #[derive(Debug)]
-pub struct Variants<V, P> {
+pub struct Launches<P> {
     compute: Compute,
-    compiled: Vec<(V, Kernel)>,
     uniforms: Vec<(P, Buffer)>,
     /// Stand in for what a launch does not read or write.
     unread: Buffer,
     unwritten: Buffer,
 }
 
-impl<V: Copy + PartialEq, P: Pod + PartialEq> Variants<V, P> {
+impl<P: Pod + PartialEq> Launches<P> {
     pub fn new(compute: &Compute) -> Self {
         Self {
             compute: compute.clone(),
-            compiled: Vec::new(),
             uniforms: Vec::new(),
             unread: compute.buffer("nothing to read", 4),
             unwritten: compute.buffer("nothing to write", 4),
@@ -30,20 +27,6 @@ impl<V: Copy + PartialEq, P: Pod + PartialEq> Variants<V, P> {
     /// Where the kernels run.
     pub fn compute(&self) -> &Compute {
         &self.compute
-    }
-
-    /// The kernel of a variant, compiled at its first use.
-    ///
-    /// # Errors
-    /// The driver refuses it.
-    pub fn kernel(&mut self, variant: V, spec: &KernelSpec<'_>) -> Result<Kernel, Error> {
-        let known = self.compiled.iter().find(|(known, _)| *known == variant);
-        if let Some((_, kernel)) = known {
-            return Ok(kernel.clone());
-        }
-        let kernel = compile(&self.compute, spec)?;
-        self.compiled.push((variant, kernel.clone()));
-        Ok(kernel)
     }
 
     /// A uniform that holds `params`.
