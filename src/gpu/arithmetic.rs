@@ -74,6 +74,12 @@ impl From<DeviceChoice> for Wish {
 }
 
 impl Wish {
+    /// Whether own kernels were asked for by name, or by a format that only they have.
+    pub fn insists(&self) -> bool {
+        self.kernels == Some(Kernels::Own)
+            || matches!(self.precision, Precision::F16 | Precision::Int8)
+    }
+
     /// What comes of the wish on a device; `auto` is taken for f16 on hardware, and whoever flies must see that it passes.
     ///
     /// # Errors

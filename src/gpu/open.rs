@@ -32,6 +32,8 @@ pub struct OpenedDevice {
     pub compute: Option<Compute>,
     /// What computes on it, and how weights are held.
     pub arithmetic: Arithmetic,
+    /// Own kernels, or a format that only they have, were asked for by name: nothing else may fly in their place.
+    pub insisted: bool,
 }
 
 impl OpenedDevice {
@@ -62,6 +64,7 @@ pub fn open(choice: DeviceChoice) -> Result<OpenedDevice, Error> {
 pub fn open_for(wish: Wish) -> Result<OpenedDevice, Error> {
     let mut opened = open_any(wish.device)?;
     opened.arithmetic = wish.arithmetic(&opened)?;
+    opened.insisted = wish.insists();
     Ok(opened)
 }
 
@@ -142,6 +145,7 @@ fn cpu(why: String) -> OpenedDevice {
         setup: None,
         compute: None,
         arithmetic: Arithmetic::default(),
+        insisted: false,
     }
 }
 
@@ -163,6 +167,7 @@ fn open_adapter(adapter: &Adapter, why: String) -> Result<OpenedDevice, Error> {
         setup: Some(setup),
         compute: Some(compute),
         arithmetic: Arithmetic::default(),
+        insisted: false,
     })
 }
 

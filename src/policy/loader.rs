@@ -7,7 +7,7 @@ use super::config::{Config, MAX_TOKENS};
 use super::demo;
 use super::geometry::{self, ImageTokens};
 use super::hub::{Fetched, Hub, HubId};
-use super::network::Network;
+use super::network::{self, Network};
 use super::processor::{POSTPROCESSOR, PREPROCESSOR, Pipeline, Processor};
 use super::smolvla_policy::SmolVlaPolicy;
 use super::statistics::{self, Normalization, normalization};
@@ -96,6 +96,8 @@ pub fn fill(
         });
     };
     told(0.0);
+    let fitting = network::fitting(&inspected.architecture, device.clone()).map_err(refusal)?;
+    let device = &fitting;
     let network = Network::load(
         &inspected.architecture,
         &inspected.checkpoint,

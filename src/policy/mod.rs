@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 pub use architecture::{Architecture, ImageInput, NetworkInput, VisionArchitecture};
 pub use loader::{DEMO, Inspected, fill, inspect, load};
-pub use network::Network;
+pub use network::{Network, fitting};
 pub use progress::{LoadProgress, LoadStage, StageClock};
 pub use smolvla_policy::SmolVlaPolicy;
 pub use tensor_source::{HostTensor, TensorSource};

@@ -3,7 +3,7 @@
 use super::smolvla::prepared::PreparedSmolVla;
 use super::smolvla::{NetworkError, Sample, SmolVla, Trace};
 use super::{Architecture, NetworkInput, RtcGuidance, TensorSource};
-use crate::gpu::{Kernels, OpenedDevice};
+use crate::gpu::{Arithmetic, Kernels, OpenedDevice};
 
 /// A loaded network. Load, run and drop it on one thread.
 #[derive(Debug)]
@@ -14,8 +14,28 @@ pub enum Network {
     Own(Box<PreparedSmolVla>),
 }
 
+/// A device as one network flies on it: unasked, Burn's kernels where own ones do not take its sizes.
+///
+/// # Errors
+/// Own kernels were asked for, and do not take it; which size, and the way out.
+pub fn fitting(
+    architecture: &Architecture,
+    mut device: OpenedDevice,
+) -> Result<OpenedDevice, NetworkError> {
+    if device.arithmetic.kernels == Kernels::Own
+        && let Err(why) = PreparedSmolVla::check(architecture)
+    {
+        if device.insisted {
+            return Err(why);
+        }
+        log::warn!("{why}; they compute instead, slower");
+        device.arithmetic = Arithmetic::default();
+    }
+    Ok(device)
+}
+
 impl Network {
-    /// Loads what `device.arithmetic` asks for.
+    /// Loads what `device.arithmetic` asks for; see [`fitting`].
     ///
     /// # Errors
     /// A tensor that does not fit, sizes that the kernels do not take, or a device without room.

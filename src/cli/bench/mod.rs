@@ -32,7 +32,7 @@ use crate::cli::output::{Outcome, deliver, wrong_argument};
 use crate::cli::policy;
 use crate::gpu::OpenedDevice;
 use crate::gpu::compute::Format;
-use crate::policy::Architecture;
+use crate::policy::{Architecture, fitting};
 
 /// GPUs whose floors stand beside a trace when the device itself is none of the table: a large, a middle and a small one.
 const USUAL_CARDS: [&str; 3] = ["RTX 4090", "RTX 3060", "Apple M2"];
@@ -50,6 +50,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     }
     let device = policy::device(args.device.wish())?;
     let case = Case::of(args)?;
+    let device = fitting(&case.architecture, device)?;
     let before = Holdings::now(&device);
     let network = case.load(flying(&device), &device)?;
     let memory = Holdings::now(&device).since(&before);

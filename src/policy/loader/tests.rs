@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::gpu::{DeviceChoice, open};
+use crate::gpu::{self, DeviceChoice, open};
 use crate::observation::{Frame, Observation};
 use crate::policy::processor::golden::{Golden, max_abs_diff, path};
 use crate::policy::{Noise, PredictOptions, Prediction};
@@ -215,4 +215,22 @@ fn the_demo_network_moves_gently() {
     ] {
         assert!(other(&changed) > 0.3, "{what} changed nothing");
     }
+}
+
+#[test]
+fn a_network_that_own_kernels_do_not_take_flies_on_burns_unless_they_were_asked_for() {
+    let mut sizes = crate::policy::smolvla::tiny::architecture();
+    let mut device = open(DeviceChoice::Flex).unwrap();
+    // As a GPU would be opened: no kernel runs here.
+    device.arithmetic.kernels = gpu::Kernels::Own;
+    let fits = network::fitting(&sizes, device.clone()).unwrap();
+    assert_eq!(fits.arithmetic.kernels, gpu::Kernels::Own);
+    sizes.max_action_dim = 7;
+    let instead = network::fitting(&sizes, device.clone()).unwrap();
+    assert_eq!(instead.arithmetic, gpu::Arithmetic::default());
+    sizes.max_action_dim = 32;
+    sizes.head_dim = 128;
+    device.insisted = true;
+    let refused = network::fitting(&sizes, device).unwrap_err().to_string();
+    assert!(refused.contains("--kernels burn"), "{refused}");
 }

@@ -23,6 +23,7 @@ use super::prefix;
 use super::weights::Weights;
 use super::{Sample, Trace, check_architecture, finite};
 use crate::gpu::compute::{Compute, Format, Sequence};
+use crate::gpu::kernels::attention::MAX_HEAD_DIM;
 use crate::gpu::kernels::attention_suffix;
 use crate::policy::{Architecture, NetworkInput, RtcGuidance, TensorSource};
 
@@ -79,6 +80,17 @@ impl PreparedSmolVla {
         Self::load_in(architecture, source, device, compute, held, &mut |_| ())
     }
 
+    /// Refuses sizes that the kernels do not take, before anything is read.
+    ///
+    /// # Errors
+    /// Which size, and that Burn's kernels take any.
+    pub fn check(architecture: &Architecture) -> Result<()> {
+        check_architecture(architecture)?;
+        check_sizes(architecture)?;
+        vision::check(architecture)?;
+        vlm::check(architecture)
+    }
+
     fn load_in(
         architecture: &Architecture,
         source: &dyn TensorSource,
@@ -87,8 +99,7 @@ impl PreparedSmolVla {
         (format, widths): (Format, Widths),
         progress: &mut dyn FnMut(f32),
     ) -> Result<Self> {
-        check_architecture(architecture)?;
-        check_sizes(architecture)?;
+        Self::check(architecture)?;
         let plan = Plan::new(architecture)?;
         let mut weights = Weights::new(source, device, progress);
         let mut packer = Packer {
@@ -246,9 +257,9 @@ fn check_sizes(architecture: &Architecture) -> Result<()> {
             "{what}; `--kernels burn` takes any"
         )))
     };
-    if !attention_suffix::takes(a.head_dim) {
+    if !attention_suffix::takes(a.head_dim) || a.head_dim > MAX_HEAD_DIM {
         return refuse(format!(
-            "own kernels take heads of 16, 32, 64 or 128 channels, not {}",
+            "own kernels take heads of 16, 32 or 64 channels, not {}",
             a.head_dim
         ));
     }

@@ -2,7 +2,8 @@
 
 mod weights;
 
-use self::weights::{VisionWeights, check};
+use self::weights::VisionWeights;
+pub(super) use self::weights::check;
 use super::super::error::{NetworkError, Result};
 use super::super::trace::Trace;
 use super::super::vision::{Pictures, positions};
@@ -89,7 +90,6 @@ impl PreparedVision {
     /// A tensor that does not fit, sizes that the kernels do not take, or a device without room.
     pub(super) fn load(loader: &mut Loader<'_, '_>, architecture: &Architecture) -> Result<Self> {
         let sizes = architecture.vision.clone();
-        check(architecture)?;
         Ok(Self {
             weights: VisionWeights::load(loader, architecture)?,
             scale_factor: architecture.scale_factor,

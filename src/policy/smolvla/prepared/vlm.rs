@@ -2,7 +2,8 @@
 
 mod weights;
 
-use self::weights::{LastWeights, LayerWeights, check};
+pub(super) use self::weights::check;
+use self::weights::{LastWeights, LayerWeights};
 use super::super::embedding::TokenTable;
 use super::super::error::Result;
 use super::super::prefix::{self, Source};
@@ -99,7 +100,6 @@ impl PreparedVlm {
         served: usize,
     ) -> Result<Self> {
         let (a, width) = (architecture, architecture.hidden_size);
-        check(a)?;
         let words = format!("{}.embed_tokens.weight", text::PREFIX);
         Ok(Self {
             heads: HeadSizes::new(a),

@@ -90,7 +90,7 @@ impl LayerWeights {
 }
 
 /// Refuses what the kernels' tiles do not fit.
-pub(super) fn check(architecture: &Architecture) -> Result<()> {
+pub(in super::super) fn check(architecture: &Architecture) -> Result<()> {
     let (vision, s) = (&architecture.vision, architecture.scale_factor);
     let refuse = |what: String| {
         Err(NetworkError::Architecture(format!(

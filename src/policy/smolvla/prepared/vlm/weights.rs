@@ -1,6 +1,5 @@
 //! The weights of the language layers as the tall products read them, and which sizes those take.
 
-use crate::gpu::kernels::attention::MAX_HEAD_DIM;
 use crate::gpu::kernels::matmul::dealt;
 use crate::policy::Architecture;
 use crate::policy::smolvla::error::{NetworkError, Result};
@@ -109,19 +108,13 @@ impl LastWeights {
 }
 
 /// Refuses what the kernels' tiles do not fit.
-pub(super) fn check(architecture: &Architecture) -> Result<()> {
+pub(in super::super) fn check(architecture: &Architecture) -> Result<()> {
     let (a, heads) = (architecture, HeadSizes::new(architecture));
     let refuse = |what: String| {
         Err(NetworkError::Architecture(format!(
             "{what}; `--kernels burn` takes any"
         )))
     };
-    if a.head_dim > MAX_HEAD_DIM || !a.head_dim.is_multiple_of(4) {
-        return refuse(format!(
-            "own kernels take heads of at most {MAX_HEAD_DIM} channels by fours, not {}",
-            a.head_dim
-        ));
-    }
     for (name, value, by) in [
         ("width of the query heads", heads.query_width(), 16),
         ("width of the key heads", heads.key_width(), 16),
