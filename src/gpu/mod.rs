@@ -2,7 +2,6 @@
 
 mod adapter;
 mod arithmetic;
-pub mod bridge;
 mod choice;
 pub mod compute;
 mod count;

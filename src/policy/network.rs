@@ -28,7 +28,7 @@ pub fn fitting(
         if device.insisted {
             return Err(why);
         }
-        log::warn!("{why}; they compute instead, slower");
+        log::warn!("{why}, and Burn's compute now, slower");
         device.arithmetic = Arithmetic::default();
     }
     Ok(device)

@@ -79,15 +79,6 @@ impl From<&Self> for Slice {
 }
 
 impl Slice {
-    /// What lies behind burn's or anybody's buffer, from byte `offset`.
-    pub fn foreign(raw: wgpu::Buffer, offset: u64, bytes: u64) -> Self {
-        Self {
-            raw,
-            from: (offset / WORD) as usize,
-            words: (bytes / WORD) as usize,
-        }
-    }
-
     /// Words of four bytes.
     pub fn words(&self) -> usize {
         self.words

@@ -35,6 +35,9 @@ pub enum NetworkError {
     /// Sizes and switches that contradict each other.
     #[error("the architecture does not hold together: {0}")]
     Architecture(String),
+    /// Sizes that are sound, but not for own kernels.
+    #[error("own kernels do not take this network: {0}; `--kernels burn` takes any")]
+    Kernels(String),
     /// What the network was given does not fit it.
     #[error("network input: {0}")]
     Input(String),

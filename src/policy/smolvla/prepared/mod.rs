@@ -252,14 +252,10 @@ fn tower_format(format: Format) -> Format {
 /// Refuses what the kernels' tiles do not fit.
 fn check_sizes(architecture: &Architecture) -> Result<()> {
     let a = architecture;
-    let refuse = |what: String| {
-        Err(NetworkError::Architecture(format!(
-            "{what}; `--kernels burn` takes any"
-        )))
-    };
+    let refuse = |what: String| Err(NetworkError::Kernels(what));
     if !attention_suffix::takes(a.head_dim) || a.head_dim > MAX_HEAD_DIM {
         return refuse(format!(
-            "own kernels take heads of 16, 32 or 64 channels, not {}",
+            "they take heads of 16, 32 or 64 channels, not {}",
             a.head_dim
         ));
     }
@@ -269,7 +265,7 @@ fn check_sizes(architecture: &Architecture) -> Result<()> {
         ("max_action_dim", a.max_action_dim),
     ] {
         if !value.is_multiple_of(4) {
-            return refuse(format!("own kernels take a {name} by fours, not {value}"));
+            return refuse(format!("they take a {name} by fours, not {value}"));
         }
     }
     Ok(())

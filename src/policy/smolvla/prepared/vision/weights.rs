@@ -92,27 +92,23 @@ impl LayerWeights {
 /// Refuses what the kernels' tiles do not fit.
 pub(in super::super) fn check(architecture: &Architecture) -> Result<()> {
     let (vision, s) = (&architecture.vision, architecture.scale_factor);
-    let refuse = |what: String| {
-        Err(NetworkError::Architecture(format!(
-            "{what}; `--kernels burn` takes any"
-        )))
-    };
+    let refuse = |what: String| Err(NetworkError::Kernels(what));
     if vision.num_heads == 0 || !vision.hidden_size.is_multiple_of(vision.num_heads) {
-        return refuse(format!(
+        return Err(NetworkError::Architecture(format!(
             "vision hidden_size {} is not a multiple of its {} heads",
             vision.hidden_size, vision.num_heads
-        ));
+        )));
     }
     let head_dim = vision.hidden_size / vision.num_heads;
     if head_dim > MAX_HEAD_DIM || !head_dim.is_multiple_of(4) {
         return refuse(format!(
-            "own kernels take vision heads of at most {MAX_HEAD_DIM} channels by fours, not {head_dim}"
+            "they take vision heads of at most {MAX_HEAD_DIM} channels by fours, not {head_dim}"
         ));
     }
     let patch = vision.patch_size;
     if !patch.is_multiple_of(4) || !(vision.hidden_size * s * s).is_multiple_of(16) {
         return refuse(format!(
-            "own kernels take patches by four pixels and tokens by 16 channels, not {patch} and {}",
+            "they take patches by four pixels and tokens by 16 channels, not {patch} and {}",
             vision.hidden_size * s * s
         ));
     }

@@ -110,18 +110,14 @@ impl LastWeights {
 /// Refuses what the kernels' tiles do not fit.
 pub(in super::super) fn check(architecture: &Architecture) -> Result<()> {
     let (a, heads) = (architecture, HeadSizes::new(architecture));
-    let refuse = |what: String| {
-        Err(NetworkError::Architecture(format!(
-            "{what}; `--kernels burn` takes any"
-        )))
-    };
+    let refuse = |what: String| Err(NetworkError::Kernels(what));
     for (name, value, by) in [
         ("width of the query heads", heads.query_width(), 16),
         ("width of the key heads", heads.key_width(), 16),
         ("intermediate_size", a.intermediate_size, 8),
     ] {
         if !value.is_multiple_of(by) {
-            return refuse(format!("own kernels take a {name} by {by}, not {value}"));
+            return refuse(format!("they take a {name} by {by}, not {value}"));
         }
     }
     Ok(())
