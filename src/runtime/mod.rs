@@ -24,6 +24,7 @@ mod pace;
 mod policy_thread;
 mod queue;
 mod request;
+mod rig;
 mod running;
 mod settings;
 mod snapshot;
@@ -49,6 +50,7 @@ pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
 pub use pace::Punctuality;
 pub use policy_thread::PolicyLoader;
+pub use rig::{RigLink, RigOrder, RigView};
 pub use running::{Runtime, Setup};
 pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{

@@ -111,7 +111,13 @@ mod tests {
             color: [1.0, 0.0, 0.0],
         };
         let bare = ContactMap::new(&forward([0.0; 6]), &Props::default());
-        let map = ContactMap::new(&forward([0.0; 6]), &Props { cubes: vec![cube] });
+        let map = ContactMap::new(
+            &forward([0.0; 6]),
+            &Props {
+                cubes: vec![cube],
+                ..Props::default()
+            },
+        );
         let below = map.sky_at(vec2(0.3, 0.2));
         assert!(below < 0.7, "{below}");
         assert!(below < bare.sky_at(vec2(0.3, 0.2)) - 0.2);

@@ -25,7 +25,7 @@ pub use look::{Look, MATERIAL_COUNT, Material, srgb};
 pub use offscreen::{Error, Offscreen};
 pub use painter::Painter;
 pub use pipelines::Quality;
-pub use props::{Cube, Props};
+pub use props::{Cube, Mark, Props, Tray};
 pub use renderer::{Cost, Renderer, TARGET_FORMAT};
 pub use software::{Edges, Software};
 pub use view::{Orbit, Preset, View};

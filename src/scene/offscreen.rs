@@ -192,6 +192,7 @@ mod tests {
         };
         Props {
             cubes: vec![cube(0.27, 0.10, 0xC8_372D), cube(0.24, -0.12, 0x2F_6FD0)],
+            ..Props::default()
         }
     }
 

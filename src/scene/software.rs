@@ -387,7 +387,13 @@ mod tests {
             edge: 0.04,
             color: [0.05, 0.1, 0.8],
         };
-        let (props, look) = (Props { cubes: vec![cube] }, Look::camera());
+        let (props, look) = (
+            Props {
+                cubes: vec![cube],
+                ..Props::default()
+            },
+            Look::camera(),
+        );
         let input = SceneInput {
             joints: JointVec::default(),
             ghost: None,

@@ -4,6 +4,7 @@ mod arm;
 mod build;
 mod bus;
 mod camera;
+mod colour;
 mod faults;
 mod hand;
 mod pty;
@@ -12,14 +13,17 @@ mod servo;
 mod table;
 #[cfg(test)]
 mod tests;
+mod truth;
 mod wire;
 
 pub use arm::SimArm;
 pub use build::{Build, Stage};
 pub use bus::{Traffic, WriteRecord};
 pub use camera::{CameraSettings, SimCameras, front_view, wrist_view};
+pub use colour::Colour;
 pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
 pub use hand::Gesture;
 pub use pty::{Pty, PtyError};
 pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};
+pub use truth::{CubeTruth, Support, Truth};

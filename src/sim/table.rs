@@ -64,6 +64,7 @@ impl Table {
     pub fn props(&self) -> Props {
         Props {
             cubes: self.cubes.clone(),
+            ..Props::default()
         }
     }
 
