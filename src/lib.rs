@@ -35,6 +35,8 @@ pub mod scene;
 pub mod runtime;
 pub mod sim;
 
+pub mod lab;
+
 #[cfg(feature = "gui")]
 pub mod ui;
 

@@ -8,6 +8,7 @@ use crate::arm::Role;
 use crate::camera;
 use crate::cli::bench::Made;
 use crate::cli::emulate::{EmulateArgs, SimArgs};
+use crate::cli::lab::LabArgs;
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
 use crate::gpu::{DeviceChoice, Kernels, Precision, Wish};
 use crate::policy::RtcSchedule;
@@ -49,6 +50,8 @@ pub enum Verb {
     Emulate(Box<EmulateArgs>),
     /// The simulated rig by itself
     Sim(SimArgs),
+    /// Compare sync, async and RTC, and what g, n_action_steps, merge and latency do: tables and plots on a virtual clock
+    Lab(Box<LabArgs>),
 }
 
 /// The device that computes.

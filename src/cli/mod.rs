@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod cost;
 mod emulate;
+mod lab;
 mod memory;
 mod output;
 mod parse;
@@ -52,7 +53,9 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Emulate(args)) => emulate::run(args, out, err),
         Some(Verb::Sim(args)) => match &args.verb {
             SimVerb::Emulate(args) => emulate::run(args, out, err),
+            SimVerb::Eval(args) => lab::eval(args, out),
         },
+        Some(Verb::Lab(args)) => lab::run(args, out),
         None => window(&cli.window, err),
     }
 }
@@ -128,6 +131,7 @@ mod tests {
             "calibrate",
             "emulate",
             "sim",
+            "lab",
         ] {
             assert!(out.contains(verb), "{verb}");
         }
@@ -156,6 +160,8 @@ mod tests {
             ("emulate --role chief", "follower or leader"),
             ("emulate --hand fly", "sweep"),
             ("sim emulate --fresh --boxed", "cannot be used"),
+            ("sim eval --task dance", "put the red cube"),
+            ("lab --jobs 0", "--jobs"),
             ("fly", "fly"),
         ];
         for (words, expected) in cases {

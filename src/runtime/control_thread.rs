@@ -11,6 +11,7 @@ use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::priority::{self, Urgency};
+use crate::runtime::answers::Answers;
 use crate::runtime::bay::Bay;
 use crate::runtime::core::{Control, Inputs};
 use crate::runtime::link::Link;
@@ -32,15 +33,6 @@ const COMMANDS: usize = 256;
 
 /// Puts the simulated scene back to its start.
 pub type ResetScene = Box<dyn FnMut() + Send>;
-
-/// When the policy's answers are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
-    AsTheyCome,
-    /// So long after they were asked for, by the runtime's clock, and waited for then, so that a run on a virtual clock is
-    /// the same twice.
-    After(Duration),
-}
 
 /// Everything that the control thread owns.
 pub struct ControlThread {
@@ -132,6 +124,7 @@ impl ControlThread {
         }
         if let (Some(request), Some(policy)) = (outputs.request, &self.policy) {
             policy.ask(*request);
+            self.answers.asked(policy);
         }
         if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
             reset();
@@ -152,15 +145,8 @@ impl ControlThread {
         let Some(policy) = &self.policy else {
             return reports;
         };
-        match self.answers {
-            Answers::AsTheyCome => reports.extend(policy.reports()),
-            Answers::After(latency) => {
-                let since = self.control.awaits_policy_since();
-                if since.is_some_and(|since| now.saturating_sub(since) >= latency) {
-                    reports.extend(policy.await_answer());
-                }
-            }
-        }
+        let awaited = self.control.awaited_policy();
+        reports.extend(self.answers.heard(policy, awaited, now));
         reports
     }
 
@@ -169,7 +155,10 @@ impl ControlThread {
         let seat = self.seat.clone();
         let previous = self.policy.take();
         match PolicyThread::start(start, seat, self.control.warm_up(), previous) {
-            Ok(policy) => self.policy = Some(policy),
+            Ok(policy) => {
+                self.answers.begin(&policy);
+                self.policy = Some(policy);
+            }
             Err(error) => {
                 let event = PolicyEvent::Died(format!("its thread cannot be started: {error}"));
                 self.pending.push(PolicyReport { incarnation, event });

@@ -1,5 +1,6 @@
 //! The control core and its threads: who drives the arm, what is queued, when the policy is asked, and what went wrong.
 
+mod answers;
 mod arm_source;
 mod bay;
 mod binding;
@@ -17,6 +18,7 @@ mod health;
 mod history;
 mod knobs;
 mod latency;
+mod latency_model;
 mod leader;
 mod link;
 mod merge;
@@ -46,6 +48,7 @@ pub use fault::{Fault, FaultKind};
 pub use halt::{Halt, Halted};
 pub use health::{Health, JointHealth, Latched};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
+pub use latency_model::LatencyModel;
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
 pub use pace::Punctuality;

@@ -9,9 +9,10 @@ use crossbeam_channel::Sender;
 
 use crate::clock::Clock;
 use crate::latest::Latest;
-use crate::runtime::control_thread::{Answers, ControlThread};
+use crate::runtime::answers::{Answers, Modelled};
+use crate::runtime::control_thread::ControlThread;
 use crate::runtime::running::{Assembly, assemble};
-use crate::runtime::{Command, EStop, Setup, Snapshot};
+use crate::runtime::{Command, EStop, LatencyModel, Setup, Snapshot};
 
 /// How often the watchdog looks at a loop that is made to stand still.
 const LOOK: Duration = Duration::from_millis(20);
@@ -28,14 +29,14 @@ pub struct Stepped {
 }
 
 impl Stepped {
-    /// A loop on the virtual clock of `setup`, whose policy answers `latency` after it was asked.
+    /// A loop on the virtual clock of `setup`, whose policy answers as long after it was asked as the model says.
     ///
     /// # Errors
     /// The system gives no thread to connect the arm with.
-    pub fn new(setup: Setup, latency: Duration) -> io::Result<Self> {
+    pub fn new(setup: Setup, latency: impl Into<LatencyModel>) -> io::Result<Self> {
         debug_assert!(matches!(setup.clock, Clock::Virtual(_)));
         let deadline = Some(setup.clock.now());
-        let answers = Answers::After(latency);
+        let answers = Answers::Modelled(Modelled::new(latency.into()));
         let Assembly {
             mut control,
             commands,
@@ -68,6 +69,13 @@ impl Stepped {
         while clock.now() < end {
             clock.sleep_until(end.min(clock.now() + LOOK));
             self.control.watchdog.look(clock.now());
+        }
+    }
+
+    /// From now on the policy takes this long to answer, also for what it was asked already.
+    pub fn set_latency(&mut self, latency: impl Into<LatencyModel>) {
+        if let Answers::Modelled(modelled) = &mut self.control.answers {
+            modelled.latency = latency.into();
         }
     }
 

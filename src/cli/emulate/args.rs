@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::arm::Role;
+use crate::cli::lab::EvalArgs;
 use crate::cli::parse;
 use crate::sim::{Gesture, Stage};
 
@@ -20,6 +21,8 @@ pub struct SimArgs {
 pub enum SimVerb {
     /// Serve pretend arms on serial ports, for this program, LeRobot or any other (also: `smolpilot emulate`)
     Emulate(Box<EmulateArgs>),
+    /// Fly seeded episodes of a task on a virtual clock, and tell how often and how fast they succeed
+    Eval(Box<EvalArgs>),
 }
 
 /// `smolpilot emulate`

@@ -358,11 +358,11 @@ impl Control {
         }
     }
 
-    /// Since when the policy owes an answer: from a request, or from the start while it is loaded.
-    pub fn awaits_policy_since(&self) -> Option<Duration> {
+    /// The answer that the policy owes: the number of the request, or 0 while it is loaded, and since when.
+    pub fn awaited_policy(&self) -> Option<(u64, Duration)> {
         let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
-        let asked = self.supervisor.in_flight().map(|request| request.at);
-        asked.or(loading.then_some(Duration::ZERO))
+        let asked = self.supervisor.in_flight().map(|asked| (asked.id, asked.at));
+        asked.or(loading.then_some((0, Duration::ZERO)))
     }
 
     /// Decides one tick.

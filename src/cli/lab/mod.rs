@@ -1,0 +1,99 @@
+//! `smolpilot lab` and `smolpilot sim eval`: seeded episodes on a virtual clock, as tables, JSON and plots.
+
+mod args;
+mod eval;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+pub use args::{EvalArgs, LabArgs, PilotArgs};
+pub use eval::run as eval;
+
+use crate::app::wiring::policy_loader;
+use crate::cli::output::{Outcome, deliver};
+use crate::lab::{EXPERT, Grid, Pilot, Progress, Report, Row, Runner, Scenario, Setting};
+use crate::policy::LoadRequest;
+
+/// How often progress is told.
+const TELL: Duration = Duration::from_secs(5);
+
+/// Runs `smolpilot lab`.
+///
+/// # Errors
+/// The policy does not take off, or the report cannot be written.
+pub fn run(args: &LabArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let began = Instant::now();
+    let (pilot, task) = (args.pilot.pilot(), args.pilot.task);
+    let mut report = Report::default();
+    for scenario in Scenario::ALL {
+        log::info!("{}", scenario.name);
+        let outcome = scenario.run(&pilot, task, args.pilot.seed)?;
+        report.scenarios.push(outcome);
+    }
+    let grid = Grid {
+        task,
+        seed: args.pilot.seed,
+        quick: args.quick,
+    };
+    report.rows = fly(&args.pilot, &pilot, &grid.settings())?;
+    let took = began.elapsed();
+    deliver(out, args.json.json.as_ref(), &report.rows, |out| {
+        write!(out, "{}", report.text())?;
+        writeln!(out, "\n{}", speed(&report.rows, took))
+    })?;
+    if let Some(folder) = &args.out {
+        for path in report.write(folder)? {
+            log::info!("written: {}", path.display());
+        }
+    }
+    Ok(if report.passed() {
+        Outcome::Done
+    } else {
+        Outcome::Fault
+    })
+}
+
+/// Flies settings, with progress on the log.
+///
+/// # Errors
+/// The policy does not take off.
+fn fly(args: &PilotArgs, pilot: &Pilot, settings: &[Setting]) -> anyhow::Result<Vec<Row>> {
+    let runner = Runner::new(args.jobs);
+    let told = std::sync::Mutex::new(Instant::now());
+    let tell = |progress: Progress| {
+        let Ok(mut told) = told.lock() else { return };
+        if progress.done == progress.total || told.elapsed() >= TELL {
+            *told = Instant::now();
+            let Progress { done, total, what } = progress;
+            log::info!("{done} of {total} runs; {what}");
+        }
+    };
+    Ok(runner.run(pilot, settings, &tell)?)
+}
+
+/// How much faster than life it was.
+fn speed(rows: &[Row], took: Duration) -> String {
+    let seconds: f64 = rows
+        .iter()
+        .map(|row| row.ticks as f64 / f64::from(row.knobs.fps))
+        .sum();
+    let took = took.as_secs_f64();
+    format!(
+        "{seconds:.0} s of flight in {took:.1} s: {:.0} times as fast as life",
+        seconds / took.max(1e-3)
+    )
+}
+
+impl PilotArgs {
+    /// The policy that was named.
+    fn pilot(&self) -> Pilot {
+        if self.policy == EXPERT {
+            return Pilot::Expert;
+        }
+        let load = LoadRequest {
+            source: self.policy.clone(),
+            stats: self.stats.clone(),
+        };
+        Pilot::loaded(policy_loader(self.device.wish(), false), load)
+    }
+}

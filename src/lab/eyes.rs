@@ -1,0 +1,88 @@
+//! What the cameras of a measured run show. The expert needs no pictures, but it is asked as a network would be: with fresh
+//! ones, and not at all while a camera is frozen.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::camera::{Feed, FeedState};
+use crate::observation::Frame;
+
+/// The cameras of the rig.
+pub const CAMERAS: [&str; 2] = ["front", "wrist"];
+/// Edge of the picture for policies that do not look at it, pixels.
+const SMALL: u32 = 2;
+/// What the feeds say of their rate; it is shown and nothing depends on it.
+const RATE_HZ: f32 = 30.0;
+
+/// Two cameras that deliver once a tick.
+#[derive(Debug)]
+pub struct Eyes {
+    feeds: [Feed; 2],
+    grey: Arc<[u8]>,
+    seq: u64,
+    frozen: Option<usize>,
+}
+
+impl Eyes {
+    /// Cameras that have delivered nothing yet.
+    pub fn open() -> Self {
+        let feeds = CAMERAS.map(|name| Feed::new(name, "made for a measured run"));
+        for feed in &feeds {
+            feed.state.set(FeedState::Live { rate_hz: RATE_HZ });
+        }
+        Self {
+            feeds,
+            grey: vec![127; (SMALL * SMALL * 3) as usize].into(),
+            seq: 0,
+            frozen: None,
+        }
+    }
+
+    /// The readers' ends.
+    pub fn feeds(&self) -> Vec<Feed> {
+        self.feeds.to_vec()
+    }
+
+    /// This camera, by its place in [`CAMERAS`], delivers nothing from now on; `None` lets all go on.
+    pub fn freeze(&mut self, camera: Option<usize>) {
+        self.frozen = camera;
+    }
+
+    /// Delivers pictures taken at `now`; `drawn` are pixels of the given size, a grey speck is shown without them.
+    pub fn deliver(&mut self, now: Duration, drawn: Option<([u32; 2], [Arc<[u8]>; 2])>) {
+        self.seq += 1;
+        let (size, pixels) = drawn.unwrap_or_else(|| {
+            let grey = || Arc::clone(&self.grey);
+            ([SMALL, SMALL], [grey(), grey()])
+        });
+        for (at, (feed, rgb)) in self.feeds.iter().zip(pixels).enumerate() {
+            if self.frozen == Some(at) {
+                continue;
+            }
+            if let Some(frame) = Frame::new(size[0], size[1], rgb, self.seq, now) {
+                feed.frames.set(frame);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_camera_delivers_nothing_new() {
+        let mut eyes = Eyes::open();
+        let second = Duration::from_secs(1);
+        eyes.deliver(second, None);
+        eyes.freeze(Some(1));
+        eyes.deliver(second * 2, None);
+        let times = || {
+            let feeds = eyes.feeds();
+            let taken = feeds.iter().map(|feed| feed.frames.get());
+            let times: Vec<_> = taken.flatten().map(|frame| frame.captured_at).collect();
+            times
+        };
+        assert_eq!(times(), [second * 2, second]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Repeatable measured runs without a window: the same seeded episodes under other knobs and latencies, on a virtual clock.
+
+mod course;
+mod eyes;
+mod findings;
+mod flight;
+mod grid;
+mod meter;
+mod pilot;
+mod plot;
+mod report;
+mod row;
+mod runner;
+mod scenario;
+mod seat;
+mod table;
+
+pub use course::{Course, EpisodeRow, Runs};
+pub use flight::{Error, Flight, Plan};
+pub use grid::{Grid, Section, Setting};
+pub use meter::{Measures, TracePoint};
+pub use pilot::{EXPERT, Pilot};
+pub use report::Report;
+pub use row::Row;
+pub use runner::{Progress, Runner};
+pub use scenario::{Outcome, Scenario};
