@@ -171,7 +171,7 @@ fn schedules(rows: &[&Row]) -> Vec<Panel> {
     let line = |(colour, label): (usize, &&str)| {
         let own = rows.iter().filter(|row| row.label == **label);
         let points = own.filter_map(|row| Some((row.latency_ms, row.mean_time_s?)));
-        series(**label, colour, Mark::Dots, points.collect())
+        series(*label, colour, Mark::Dots, points.collect())
     };
     let series: Vec<_> = labels.iter().enumerate().map(line).collect();
     let most = |of: fn(&(f64, f64)) -> f64| {
