@@ -33,7 +33,7 @@ impl Stepped {
     /// # Errors
     /// The system gives no thread to connect the arm with.
     pub fn new(setup: Setup, latency: Duration) -> io::Result<Self> {
-        debug_assert!(matches!(setup.clock, Clock::Virtual(_)));
+        debug_assert!(setup.clock.is_virtual());
         let deadline = Some(setup.clock.now());
         let answers = Answers::After(latency);
         let Assembly {

@@ -105,7 +105,7 @@ fn foretell(args: &BenchArgs, name: &str, out: &mut dyn Write) -> anyhow::Result
         .collect();
     let network = args
         .made
-        .map_or_else(|| args.policy.policy.clone(), |size| format!("made {size}"));
+        .map_or_else(|| policy::request(&args.policy).source, |size| format!("made {size}"));
     deliver(out, args.json.json.as_ref(), &floors, |out| {
         writeln!(out, "network: {network}")?;
         floor::print(&floors, out)
