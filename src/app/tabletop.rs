@@ -112,7 +112,9 @@ impl Tabletop {
         let truth = self.arm.truth();
         self.watch(&truth, now);
         let looked_at = self.arm.clock().passes_in(LOOKED_AT);
-        let is_over = self.done_since.is_some_and(|since| now >= since + looked_at);
+        let is_over = self
+            .done_since
+            .is_some_and(|since| now >= since + looked_at);
         if !is_over || !self.repeats || self.hand.is_some() {
             return truth;
         }
@@ -192,14 +194,12 @@ impl Tabletop {
 
 /// Tasks for a menu.
 fn offered() -> Vec<Task> {
-    let of_one: [fn(Colour) -> Task; 4] =
-        [Task::PutInBox, Task::PickUp, Task::Touch, Task::Push];
-    let mut tasks: Vec<Task> = of_one
-        .iter()
-        .flat_map(|task| OFFERED.map(task))
-        .collect();
+    let of_one: [fn(Colour) -> Task; 4] = [Task::PutInBox, Task::PickUp, Task::Touch, Task::Push];
+    let mut tasks: Vec<Task> = of_one.iter().flat_map(|task| OFFERED.map(task)).collect();
     let [red, blue, green] = OFFERED;
-    tasks.extend([(red, blue), (blue, green), (green, red)].map(|(top, base)| Task::Stack(top, base)));
+    tasks.extend(
+        [(red, blue), (blue, green), (green, red)].map(|(top, base)| Task::Stack(top, base)),
+    );
     tasks.push(Task::Sort);
     tasks
 }
@@ -279,11 +279,21 @@ mod tests {
     fn a_table_is_laid_as_it_was_or_as_another_seed_lays_it() {
         let mut table = laid(RED, 3);
         let first = table.follow();
-        table.obey(RigOrder::Drag { cube: 0, x: 0.3, y: 0.2 });
+        table.obey(RigOrder::Drag {
+            cube: 0,
+            x: 0.3,
+            y: 0.2,
+        });
         after(&mut table, TICK * 20);
         table.obey(RigOrder::Reset { seed: None });
         let again = table.follow();
-        let places = |truth: &Truth| truth.cubes.iter().map(|it| it.cube.position.truncate()).collect::<Vec<_>>();
+        let places = |truth: &Truth| {
+            truth
+                .cubes
+                .iter()
+                .map(|it| it.cube.position.truncate())
+                .collect::<Vec<_>>()
+        };
         for (a, b) in places(&first).iter().zip(places(&again)) {
             assert!(a.distance(b) < 1e-3, "{a} {b}");
         }
@@ -324,7 +334,11 @@ mod tests {
     #[test]
     fn a_hand_that_is_heard_of_no_more_has_let_go() {
         let mut table = laid(RED, 3);
-        table.obey(RigOrder::Drag { cube: 1, x: 0.2, y: 0.0 });
+        table.obey(RigOrder::Drag {
+            cube: 1,
+            x: 0.2,
+            y: 0.0,
+        });
         after(&mut table, TICK);
         assert!(table.follow().cubes[1].is_dragged);
         after(&mut table, FORGOTTEN);

@@ -52,8 +52,7 @@ impl World {
         let truth = table.follow();
         props.set(truth.props());
         view.set(table.view(&truth));
-        let cameras =
-            SimCameras::start(clock, joints, props.clone(), CameraSettings::default())?;
+        let cameras = SimCameras::start(clock, joints, props.clone(), CameraSettings::default())?;
         let (orders, ordered) = bounded(ORDERS);
         let shown = (props.clone(), view.clone());
         let table = thread::Builder::new()
@@ -96,7 +95,9 @@ impl World {
             view: self.view.clone(),
             order: Box::new(move |order| match orders.try_send(order) {
                 Ok(()) => {}
-                Err(TrySendError::Full(lost)) => log::warn!("the table is busy: {lost} was not done"),
+                Err(TrySendError::Full(lost)) => {
+                    log::warn!("the table is busy: {lost} was not done")
+                }
                 Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
             }),
         })

@@ -187,9 +187,15 @@ mod tests {
     fn the_bare_program_flies_the_rig_by_itself() {
         let options = window("smolpilot").options().unwrap();
         // What the window makes of it is its own matter.
-        assert_eq!((options.policy.source.as_str(), options.policy_named), ("demo", false));
+        assert_eq!(
+            (options.policy.source.as_str(), options.policy_named),
+            ("demo", false)
+        );
         let named = window("smolpilot --policy expert").options().unwrap();
-        assert_eq!((named.policy.source.as_str(), named.policy_named), ("expert", true));
+        assert_eq!(
+            (named.policy.source.as_str(), named.policy_named),
+            ("expert", true)
+        );
         assert_eq!(options.arm, ArmChoice::Simulated);
         assert_eq!(options.device, DeviceChoice::Auto.into());
         assert!(options.takeoff && options.task.is_empty());

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
-use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::control_thread::{Answers, ControlThread};
 use crate::runtime::running::{Assembly, assemble};

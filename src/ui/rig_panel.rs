@@ -23,8 +23,7 @@ const RATES: [(f32, &str); 5] = [
 ];
 const RATE_HINT: &str = "How fast time passes on the rig. The whole runtime goes with it, and the policy computes as fast as \
                          ever: in slow motion its latency shrinks against the arm.";
-const RATE_OBSTACLE: &str =
-    "The leader is a real arm, and a real arm knows no slow motion. Disconnect it first (Set-up, Arms).";
+const RATE_OBSTACLE: &str = "The leader is a real arm, and a real arm knows no slow motion. Disconnect it first (Set-up, Arms).";
 
 /// What the window keeps of the rig.
 #[derive(Debug, Default)]
@@ -110,8 +109,7 @@ fn progress_ui(ui: &mut Ui, rig: &RigView) {
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     let share = rig.progress.clamp(0.0, 1.0);
     let text = stage(rig);
-    response
-        .widget_info(|| WidgetInfo::labeled(Role::ProgressIndicator, true, text.as_str()));
+    response.widget_info(|| WidgetInfo::labeled(Role::ProgressIndicator, true, text.as_str()));
     let radius = CornerRadius::same(4);
     let (fill, strength) = match rig.done_since {
         Some(_) => (tokens.good, 0.5),

@@ -140,8 +140,7 @@ impl Reach<'_> {
     fn on_screen(&self, point: Vec3) -> Pos2 {
         let clip = self.view.clip_from_base(self.rect.aspect_ratio());
         let at = clip.project_point3(point);
-        self.rect.min
-            + self.rect.size() * egui::vec2(0.5 + 0.5 * at.x, 0.5 - 0.5 * at.y)
+        self.rect.min + self.rect.size() * egui::vec2(0.5 + 0.5 * at.x, 0.5 - 0.5 * at.y)
     }
 }
 

@@ -149,12 +149,7 @@ fn presets_ui(ui: &mut Ui, rect: Rect, scene: &mut SceneDraft) {
                 is dragged by itself.";
     let segments = PRESETS.map(|(preset, name)| {
         let is_here = scene.goal == Some(preset) || scene.orbit == Orbit::preset(preset);
-        Segment::plain(
-            tokens,
-            name,
-            is_here,
-            hint,
-        )
+        Segment::plain(tokens, name, is_here, hint)
     });
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
         if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {

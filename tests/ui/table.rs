@@ -57,7 +57,9 @@ fn the_table_is_laid_as_it_was_or_with_the_next_seed() {
 fn another_seed_is_typed() {
     let mut rig = Rig::new(fixture::on_rig());
     let seed = |rig: &Rig| {
-        let field = rig.0.get_by_role_and_label(Role::SpinButton, "Seed of the table");
+        let field = rig
+            .0
+            .get_by_role_and_label(Role::SpinButton, "Seed of the table");
         field.rect().center()
     };
     let at = seed(&rig);
@@ -72,7 +74,9 @@ fn another_seed_is_typed() {
 fn the_table_repeats_itself_only_while_it_is_wanted() {
     let mut rig = Rig::new(fixture::on_rig());
     let repeat = |rig: &mut Rig| {
-        rig.0.get_by_role_and_label(Role::CheckBox, "Repeat").click();
+        rig.0
+            .get_by_role_and_label(Role::CheckBox, "Repeat")
+            .click();
         rig.settle();
         rig.take()
     };
@@ -128,14 +132,20 @@ fn a_task_that_the_table_is_not_laid_for_brings_another_table() {
     snapshot.task = "please sort the cubes".to_owned();
     let mut rig = Rig::new(snapshot);
     assert!(rig.shows("there is no red box"));
-    assert_eq!(rig.press("Lay the table for it"), [lay("please sort the cubes")]);
+    assert_eq!(
+        rig.press("Lay the table for it"),
+        [lay("please sort the cubes")]
+    );
 }
 
 #[test]
 fn the_expert_and_the_demo_are_one_click_away() {
     let mut rig = Rig::new(fixture::on_rig());
     assert_eq!(rig.choose("Demo"), [Command::LoadPolicy("demo".to_owned())]);
-    assert_eq!(rig.choose("Expert"), [Command::LoadPolicy("expert".to_owned())]);
+    assert_eq!(
+        rig.choose("Expert"),
+        [Command::LoadPolicy("expert".to_owned())]
+    );
     assert_eq!(rig.choose("Other…"), []);
     rig.write("Policy source", "lerobot/smolvla_base");
     let other = Command::LoadPolicy("lerobot/smolvla_base".to_owned());
@@ -210,7 +220,10 @@ fn a_cube_is_dragged_with_the_mouse_and_let_go() {
     assert_eq!(rig.take(), [last.clone(), last]);
     button(&mut rig, there, false);
     rig.settle();
-    assert_eq!(rig.take().last(), Some(&Command::Rig(RigOrder::LetGo { cube: 0 })));
+    assert_eq!(
+        rig.take().last(),
+        Some(&Command::Rig(RigOrder::LetGo { cube: 0 }))
+    );
     assert_eq!(rig.0.state().draft.scene.orbit, orbit, "nothing was turned");
     rig.settle();
     assert_eq!(rig.take(), []);

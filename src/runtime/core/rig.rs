@@ -182,20 +182,32 @@ mod tests {
         bench.tick(vec![Command::SetTask("stack".to_owned())]);
         bench.run(1.0);
         assert_eq!(bench.rig_orders[1..], [judge("stack")]);
-        assert_eq!(ordered(&mut bench, judge("sort")), [judge("put the cube in the box"), judge("stack")]);
-        assert_eq!(bench.seen.task, "stack", "nobody else speaks to the referee");
+        assert_eq!(
+            ordered(&mut bench, judge("sort")),
+            [judge("put the cube in the box"), judge("stack")]
+        );
+        assert_eq!(
+            bench.seen.task, "stack",
+            "nobody else speaks to the referee"
+        );
     }
 
     #[test]
     fn another_table_is_another_episode() {
-        for order in [RigOrder::Reset { seed: None }, RigOrder::Reset { seed: Some(3) }] {
+        for order in [
+            RigOrder::Reset { seed: None },
+            RigOrder::Reset { seed: Some(3) },
+        ] {
             let mut bench = on_rig();
             bench.until(3.0, |bench| bench.seen.queue.requested_at.is_some());
             let (generation, asked) = (bench.seen.generation, bench.requests.len());
             assert_eq!(ordered(&mut bench, order.clone()), [order]);
             assert_eq!(bench.seen.generation, generation + 1);
             assert_eq!(bench.seen.mode, Mode::Policy);
-            assert!(bench.seen.queue.upcoming.is_empty(), "the plan was for another table");
+            assert!(
+                bench.seen.queue.upcoming.is_empty(),
+                "the plan was for another table"
+            );
             bench.until(2.0, |bench| bench.requests.len() > asked);
             assert_eq!(bench.requests[asked].generation, generation + 1);
         }
@@ -215,7 +227,11 @@ mod tests {
         let (generation, asked) = (bench.seen.generation, bench.requests.len());
         ordered(&mut bench, RigOrder::Reset { seed: None });
         bench.run(0.1);
-        assert_eq!(bench.requests.len(), asked, "not about a table that is soon no more");
+        assert_eq!(
+            bench.requests.len(),
+            asked,
+            "not about a table that is soon no more"
+        );
         bench.rig = laid(1);
         bench.tick(vec![]);
         assert_eq!(bench.requests.len(), asked + 1);
@@ -234,30 +250,53 @@ mod tests {
         let generation = bench.seen.generation;
         let task = "stack the red cube on the blue cube".to_owned();
         let lay = RigOrder::Lay { task: task.clone() };
-        assert_eq!(ordered(&mut bench, lay.clone()), [lay], "that says the task, too");
-        assert_eq!((&bench.seen.task, bench.seen.generation), (&task, generation + 1));
+        assert_eq!(
+            ordered(&mut bench, lay.clone()),
+            [lay],
+            "that says the task, too"
+        );
+        assert_eq!(
+            (&bench.seen.task, bench.seen.generation),
+            (&task, generation + 1)
+        );
         bench.run(2.0);
-        assert_eq!(bench.requests.last().map(|it| it.observation.task.clone()), Some(task));
+        assert_eq!(
+            bench.requests.last().map(|it| it.observation.task.clone()),
+            Some(task)
+        );
     }
 
     #[test]
     fn a_cube_is_dragged_while_the_policy_drives_on() {
         let mut bench = on_rig();
         let generation = bench.seen.generation;
-        let drag = RigOrder::Drag { cube: 0, x: 0.2, y: 0.1 };
+        let drag = RigOrder::Drag {
+            cube: 0,
+            x: 0.2,
+            y: 0.1,
+        };
         assert_eq!(ordered(&mut bench, drag.clone()), [drag]);
         let go = RigOrder::LetGo { cube: 0 };
         assert_eq!(ordered(&mut bench, go.clone()), [go]);
-        assert_eq!((bench.seen.generation, bench.seen.mode), (generation, Mode::Policy));
+        assert_eq!(
+            (bench.seen.generation, bench.seen.mode),
+            (generation, Mode::Policy)
+        );
     }
 
     #[test]
     fn nothing_of_the_rig_is_done_beside_a_real_arm() {
         let orders = [
             RigOrder::Reset { seed: None },
-            RigOrder::Lay { task: "stack".to_owned() },
+            RigOrder::Lay {
+                task: "stack".to_owned(),
+            },
             RigOrder::Speed(0.1),
-            RigOrder::Drag { cube: 0, x: 0.2, y: 0.0 },
+            RigOrder::Drag {
+                cube: 0,
+                x: 0.2,
+                y: 0.0,
+            },
         ];
         for order in orders {
             let mut bench = flying(50);
@@ -266,7 +305,10 @@ mod tests {
             bench.rig_orders.clear();
             assert_eq!(ordered(&mut bench, order), []);
             assert_eq!(bench.rates, []);
-            assert_eq!((&bench.seen.task, bench.seen.generation), (&seen.task, seen.generation));
+            assert_eq!(
+                (&bench.seen.task, bench.seen.generation),
+                (&seen.task, seen.generation)
+            );
             let told = bench.fault(FaultKind::Rig).map(|it| it.what.clone());
             assert!(told.is_some_and(|it| it.contains("real arm is flown")));
         }
@@ -286,7 +328,11 @@ mod tests {
     fn time_goes_at_lifes_rate_again_before_a_real_arm_is_taken() {
         for role in Role::ALL {
             let mut bench = on_rig();
-            assert_eq!(ordered(&mut bench, RigOrder::Speed(0.1)), [], "the clock is the loop's");
+            assert_eq!(
+                ordered(&mut bench, RigOrder::Speed(0.1)),
+                [],
+                "the clock is the loop's"
+            );
             assert_eq!(bench.rates, [0.1]);
             let take = Command::UseArm(role, Some(port()));
             // Whatever stands beside it in the same tick.
@@ -313,7 +359,11 @@ mod tests {
         assert_eq!(bench.seen.mode, Mode::Policy, "on the rig it does");
         bench.tick(vec![Command::SetMode(Mode::Jog)]);
         bench.control.sources.follower = Some(port());
-        for command in [Command::Takeover, Command::SetMode(Mode::Hold), Command::SetMode(Mode::Policy)] {
+        for command in [
+            Command::Takeover,
+            Command::SetMode(Mode::Hold),
+            Command::SetMode(Mode::Policy),
+        ] {
             bench.tick(vec![command]);
             assert_ne!(bench.seen.mode, Mode::Policy);
         }
@@ -350,7 +400,10 @@ mod tests {
             }
             bench.run(3.0);
             assert_eq!(bench.seen.mode, Mode::Hold, "{i}");
-            assert_eq!(bench.seen.connection, Connection::Connected { torque: true });
+            assert_eq!(
+                bench.seen.connection,
+                Connection::Connected { torque: true }
+            );
         }
     }
 }
