@@ -15,6 +15,7 @@ mod pad;
 #[cfg(feature = "gui")]
 pub mod session;
 mod supply;
+mod tabletop;
 mod takeoff;
 #[cfg(feature = "gui")]
 pub mod window;

@@ -12,12 +12,12 @@ use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
-use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, RIG_TASK, Rig, RigOptions};
 use crate::arm::{PortInfo, list_ports};
 use crate::gpu;
 use crate::latest::Latest;
 use crate::runtime::{
-    ArmSource, FaultKind, Halted, KeptArm, Punctuality, Settings, Snapshot, ViewBinding,
+    ArmSource, EXPERT, FaultKind, Halted, KeptArm, Punctuality, Settings, Snapshot, ViewBinding,
 };
 use crate::ui::{FrameReport, Preferences};
 
@@ -168,9 +168,15 @@ fn load(path: &std::path::Path, options: &mut RigOptions) -> Settings {
 /// Fills in from the last session what was not named.
 fn recall(options: &mut RigOptions, settings: &Settings) {
     options.knobs = settings.knobs;
+    recall_arms(options, settings, &list_ports());
+    let is_rig = options.arm == ArmChoice::Simulated;
+    if is_rig && !options.policy_named {
+        EXPERT.clone_into(&mut options.policy.source);
+    }
     if options.task.is_empty() {
+        let first = if is_rig { RIG_TASK } else { FIRST_TASK };
         let last = settings.task.as_str();
-        let task = if last.is_empty() { FIRST_TASK } else { last };
+        let task = if last.is_empty() { first } else { last };
         task.clone_into(&mut options.task);
     }
     let named = |view: &ViewBinding| options.views.iter().any(|other| other.view == view.view);
@@ -181,7 +187,6 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
         .cloned()
         .collect();
     options.views.extend(remembered);
-    recall_arms(options, settings, &list_ports());
 }
 
 /// Goes on with the arms that were chosen in the window, wherever they are plugged in now. They are connected, not armed.
@@ -217,6 +222,7 @@ mod tests {
     fn options() -> RigOptions {
         RigOptions {
             policy: LoadRequest::default(),
+            policy_named: false,
             device: DeviceChoice::Flex.into(),
             arm: ArmChoice::Simulated,
             arm_named: false,
@@ -263,7 +269,24 @@ mod tests {
         recall(&mut bare, &Settings::default());
         let mut first = options();
         recall(&mut first, &Settings::default());
-        assert_eq!(first.task, FIRST_TASK);
+        assert_eq!(first.task, RIG_TASK);
+        assert_eq!(first.policy.source, EXPERT);
+        let mut demo = RigOptions {
+            policy_named: true,
+            ..options()
+        };
+        let mut real = RigOptions {
+            arm: ArmChoice::Remembered {
+                port: "COM5".into(),
+                id: "blue".into(),
+            },
+            ..options()
+        };
+        for other in [&mut demo, &mut real] {
+            recall(other, &Settings::default());
+            assert_ne!(other.policy.source, EXPERT);
+        }
+        assert_eq!(real.task, FIRST_TASK);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::app::fault_log::FaultLog;
 use crate::app::global_keys::GlobalKeys;
 use crate::clock::Clock;
 use crate::latest::Latest;
-use crate::runtime::{Command, Snapshot};
+use crate::runtime::{Command, RigOrder, Snapshot};
 use crate::ui::{
     self, Draft, FrameClock, FrameReport, InputStatus, LogLines, Preferences, SceneTexture,
     cockpit_ui, theme,
@@ -139,7 +139,7 @@ impl Window {
             if command == Command::Stop {
                 (self.setup.stop)();
             }
-            if let Command::SetTask(task) = &command {
+            if let Command::SetTask(task) | Command::Rig(RigOrder::Lay { task }) = &command {
                 self.draft.preferences.remember_task(task);
             }
             match self.setup.commands.try_send(command) {
@@ -241,8 +241,8 @@ impl eframe::App for Window {
         self.keep_preferences(ui.ctx());
         let is_emulated = self.scene.as_ref().is_some_and(SceneTexture::is_emulated);
         let most = self.draft.preferences.frame_rate;
-        // What a hand holds must be said again before the dead man's time is over.
-        let pause = if self.draft.hand.is_driving() {
+        // What a hand holds, and a cube that it drags, must be said again before the dead man's time is over.
+        let pause = if self.draft.hand.is_driving() || self.draft.scene.held.is_some() {
             Duration::ZERO
         } else {
             ui::pause(&self.snapshot, most, is_emulated)

@@ -15,16 +15,21 @@ use crate::arm::{Bounds, Calibration, Calibrations, Role};
 use crate::camera::{self, Camera, Feed};
 use crate::clock::Clock;
 use crate::gpu::Wish;
+use crate::latest::Latest;
 use crate::policy::self_test::{self, Verdicts};
 use crate::policy::{self, LoadProgress, LoadRequest, LoadStage, Refusal};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSource, ArmSupply, Connector, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader, Runtime,
-    Setup, ViewBinding,
+    ArmSource, ArmSupply, Connector, EXPERT, FaultKind, Halted, Knobs, LeaderSetup, PolicyLoader,
+    Runtime, Setup, ViewBinding,
 };
+use crate::sim::{Expert, Truth};
 
-/// The task of a first start; its words are those of the reference figures.
+/// The task of a first run; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
+
+/// The task of a window's first start over the rig.
+pub const RIG_TASK: &str = "put the red cube in the box";
 
 /// What to put together.
 #[expect(
@@ -34,6 +39,8 @@ pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 #[derive(Clone, Debug)]
 pub struct RigOptions {
     pub policy: LoadRequest,
+    /// The policy was named, so that the window takes no other.
+    pub policy_named: bool,
     pub device: Wish,
     pub arm: ArmChoice,
     /// The arm was named, so that no remembered one takes its place.
@@ -86,20 +93,23 @@ impl Rig {
     /// # Errors
     /// The calibration cannot be read, a camera cannot be opened at all in this build, or the system gives no thread.
     pub fn start(options: RigOptions) -> anyhow::Result<Self> {
-        let clock = Clock::real();
-        let mut setup = Setup::new(
-            clock.clone(),
-            policy_loader(options.device, options.is_shown),
-        );
-        let world = match &options.arm {
+        let (clock, world) = match &options.arm {
             ArmChoice::Simulated => {
-                let world = World::start(clock.clone(), options.seed)
+                let clock = Clock::paced();
+                let world = World::start(clock.clone(), options.seed, &options.task)
                     .context("cannot start the simulated rig")?;
-                simulated(&mut setup, &world);
-                Some(world)
+                (clock, Some(world))
             }
-            ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => None,
+            // A real arm knows no slow motion.
+            ArmChoice::Port { .. } | ArmChoice::Remembered { .. } => (Clock::real(), None),
         };
+        let networks = policy_loader(options.device, options.is_shown);
+        let truth = world.as_ref().map(World::truth);
+        let loader = with_expert(networks, truth, options.knobs.fps);
+        let mut setup = Setup::new(clock.clone(), loader);
+        if let Some(world) = &world {
+            simulated(&mut setup, world);
+        }
         let arms = supply::arms(&clock, world.as_ref().map(World::arm), options.bounds);
         let named = Named {
             follower: &options.arm,
@@ -108,7 +118,8 @@ impl Rig {
         };
         join_arms(&mut setup, &named, &arms)?;
         setup.supply = Some(arms);
-        setup.tools = Some(Tools::of_machine(clock.clone()));
+        // Who is on the ports are real arms, in whatever motion the pretend one is.
+        setup.tools = Some(Tools::of_machine(Clock::real()));
         let cameras = open_cameras(&options.cameras, &clock)?;
         join_feeds(&mut setup.feeds, &cameras);
         let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
@@ -240,7 +251,7 @@ fn simulated(setup: &mut Setup, world: &World) {
     setup.feeds = world.feeds();
     setup.props = world.props();
     setup.pretend_feeds = setup.feeds.iter().map(|feed| feed.name.clone()).collect();
-    setup.reset_scene = world.reset_scene();
+    setup.rig = world.link();
 }
 
 fn refusal(error: impl std::error::Error) -> Refusal {
@@ -275,6 +286,25 @@ pub fn policy_loader(wish: Wish, is_shown: bool) -> PolicyLoader {
         log::info!("self-test: {passed}");
         log::info!("policy: loading {}", request.source);
         policy::load(request, &device, progress)
+    })
+}
+
+/// The same loader, and beside it the rig's scripted expert, which needs no device. `truth` is what it plans with, `fps` the rate
+/// at which its actions are taken.
+fn with_expert(networks: PolicyLoader, truth: Option<Latest<Truth>>, fps: f32) -> PolicyLoader {
+    Arc::new(move |request, progress| {
+        if request.source != EXPERT {
+            return networks(request, progress);
+        }
+        match &truth {
+            Some(truth) => Ok(Box::new(Expert::new(truth.clone(), fps))),
+            None => Err(Refusal {
+                why: "the expert plans with where things truly are on the simulated table, which nobody knows of a real one. \
+                      Name another policy, or start with --rig"
+                    .to_owned(),
+                stats: Vec::new(),
+            }),
+        }
     })
 }
 
@@ -380,6 +410,28 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(absent.contains("so101_follower"), "{absent}");
+    }
+
+    #[test]
+    fn the_expert_needs_the_rig_and_no_device() {
+        let networks: PolicyLoader = Arc::new(|request, _| {
+            Err(Refusal {
+                why: format!("a device was opened for {}", request.source),
+                stats: Vec::new(),
+            })
+        });
+        let load = |truth, source: &str| {
+            let request = LoadRequest {
+                source: source.to_owned(),
+                stats: None,
+            };
+            with_expert(Arc::clone(&networks), truth, 30.0)(&request, &mut |_| {})
+        };
+        let expert = load(Some(Latest::new()), EXPERT).unwrap();
+        assert!(expert.spec().plans_with_truth);
+        let why = |refused: Result<Box<dyn policy::Policy>, Refusal>| refused.err().unwrap().why;
+        assert!(why(load(None, EXPERT)).contains("a real one"));
+        assert!(why(load(Some(Latest::new()), "demo")).contains("for demo"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The pretend rig as one thing: an arm on an in-memory bus, the table before it, and two cameras that see both.
+//! The pretend rig as one thing: an arm on an in-memory bus, the table before it with a referee, and cameras that see both.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -6,66 +6,64 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
+use crate::app::tabletop::{Tabletop, layout};
 use crate::arm::{Arm, Bounds, Options, Role};
 use crate::camera::Feed;
 use crate::clock::Clock;
-use crate::joint::JointVec;
 use crate::latest::Latest;
-use crate::runtime::{Connector, ResetScene};
+use crate::runtime::{Connector, RigLink, RigOrder, RigView};
 use crate::scene::Props;
-use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Table};
+use crate::sim::{CameraSettings, Gesture, SimArm, SimCameras, Truth};
 
 /// What the pretend leader is called.
 pub const LEADER: &str = "simulated leader";
-/// How often the table follows the arm.
+/// How often the world goes on without a word on the bus, real time.
 const PERIOD: Duration = Duration::from_millis(16);
-
-/// What can be asked of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ask {
-    Reset,
-}
+/// Orders that may wait; a hand that drags gives one a picture.
+const ORDERS: usize = 64;
+/// A thing that moved less is drawn where it was: metres, and the cosine of half a turn. What rests trembles by less.
+const MOVED: f32 = 2e-5;
+const TURNED: f32 = 1.0 - 1e-7;
 
 /// The running pretend rig. Dropping it ends its threads.
 #[derive(Debug)]
 pub struct World {
     arm: SimArm,
     props: Latest<Props>,
+    view: Latest<RigView>,
     cameras: SimCameras,
     /// Dropped to end the table's thread.
-    asks: Option<Sender<Ask>>,
+    orders: Option<Sender<RigOrder>>,
     table: Option<JoinHandle<()>>,
 }
 
 impl World {
-    /// Starts a rig whose cubes lie where `seed` puts them.
+    /// Starts a rig whose table is laid for a task, as `seed` says.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(clock: Clock, seed: u64) -> io::Result<Self> {
-        let arm = SimArm::new(clock.clone());
+    pub fn start(clock: Clock, seed: u64, task: &str) -> io::Result<Self> {
+        let arm = SimArm::on_table(clock.clone(), &layout(task, seed));
         let joints = arm.pose_feed();
         // The cameras have something to see before the first word on the bus.
         joints.set(arm.pose());
-        let table = Table::new(seed);
-        let props = Latest::new();
-        props.set(table.props());
-        let cameras = SimCameras::start(
-            clock,
-            joints.clone(),
-            props.clone(),
-            CameraSettings::default(),
-        )?;
-        let (asks, asked) = bounded(1);
-        let shown = props.clone();
+        let mut table = Tabletop::new(arm.clone(), task, seed);
+        let (props, view) = (Latest::new(), Latest::new());
+        let truth = table.follow();
+        props.set(truth.props());
+        view.set(table.view(&truth));
+        let cameras = SimCameras::start(clock, joints, props.clone(), CameraSettings::default())?;
+        let (orders, ordered) = bounded(ORDERS);
+        let shown = (props.clone(), view.clone());
         let table = thread::Builder::new()
             .name("sim table".to_owned())
-            .spawn(move || follow(table, &joints, &shown, &asked))?;
+            .spawn(move || live(table, &shown.0, &shown.1, &ordered))?;
         Ok(Self {
             arm,
             props,
+            view,
             cameras,
-            asks: Some(asks),
+            orders: Some(orders),
             table: Some(table),
         })
     }
@@ -75,7 +73,7 @@ impl World {
         self.arm.clone()
     }
 
-    /// Front and wrist.
+    /// Its cameras.
     pub fn feeds(&self) -> Vec<Feed> {
         self.cameras.feeds().to_vec()
     }
@@ -85,14 +83,24 @@ impl World {
         self.props.clone()
     }
 
-    /// Puts the cubes back.
-    pub fn reset_scene(&self) -> Option<ResetScene> {
-        let asks = self.asks.clone()?;
-        Some(Box::new(move || match asks.try_send(Ask::Reset) {
-            // A reset that is already asked for is enough.
-            Ok(()) | Err(TrySendError::Full(_)) => {}
-            Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
-        }))
+    /// What is truly so: for the expert alone.
+    pub fn truth(&self) -> Latest<Truth> {
+        self.arm.truth_feed()
+    }
+
+    /// The way to the table, for the runtime.
+    pub fn link(&self) -> Option<RigLink> {
+        let orders = self.orders.clone()?;
+        Some(RigLink {
+            view: self.view.clone(),
+            order: Box::new(move |order| match orders.try_send(order) {
+                Ok(()) => {}
+                Err(TrySendError::Full(lost)) => {
+                    log::warn!("the table is busy: {lost} was not done")
+                }
+                Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
+            }),
+        })
     }
 }
 
@@ -118,55 +126,102 @@ pub fn waving_leader(clock: Clock) -> Connector {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.asks = None;
+        self.orders = None;
         let Some(table) = self.table.take() else {
             return;
         };
-        // Whoever still holds a way to reset the scene keeps the thread; it is theirs to end.
+        // Whoever still holds a way to the table keeps the thread; it is theirs to end.
         if table.is_finished() && table.join().is_err() {
             log::error!("the thread of the simulated table had panicked");
         }
     }
 }
 
-/// Lets the table follow the arm until nobody can ask any more.
-fn follow(
-    mut table: Table,
-    joints: &Latest<JointVec>,
+/// Lets the world go on, whoever drives in it, until nobody can give an order any more.
+fn live(
+    mut table: Tabletop,
     props: &Latest<Props>,
-    asked: &Receiver<Ask>,
+    view: &Latest<RigView>,
+    ordered: &Receiver<RigOrder>,
 ) {
+    let machine = Clock::real();
+    let mut due = machine.now();
     loop {
-        let changed = match asked.recv_timeout(PERIOD) {
-            Ok(Ask::Reset) => {
-                table.reset();
-                true
+        match ordered.recv_timeout(machine.until(due)) {
+            Ok(order) => {
+                table.obey(order);
+                continue;
             }
-            Err(RecvTimeoutError::Timeout) => joints.get().is_some_and(|pose| table.follow(*pose)),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if changed {
-            props.set(table.props());
         }
+        let truth = table.follow();
+        view.set(table.view(&truth));
+        let seen = truth.props();
+        if props.get().is_none_or(|before| is_other(&before, &seen)) {
+            props.set(seen);
+        }
+        due = (due + PERIOD).max(machine.now());
     }
+}
+
+/// Whether a picture of one would not be a picture of the other.
+fn is_other(before: &Props, now: &Props) -> bool {
+    let moved = before.cubes.iter().zip(&now.cubes).any(|(a, b)| {
+        a.position.distance(b.position) > MOVED
+            || a.orientation.dot(b.orientation).abs() < TURNED
+            || (a.edge, a.color) != (b.edge, b.color)
+    });
+    moved
+        || before.cubes.len() != now.cubes.len()
+        || (&before.trays, &before.marks) != (&now.trays, &now.marks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glam::{Quat, Vec3};
 
     #[test]
     fn the_driver_meets_the_pretend_arm_and_the_cameras_deliver() {
-        let world = World::start(Clock::real(), 7).unwrap();
+        let task = "put the red cube in the box";
+        let world = World::start(Clock::paced(), 7, task).unwrap();
         let mut arm = connector(world.arm(), Role::Follower, Bounds::default())().unwrap();
         assert!(!arm.torque_enabled(), "nobody asked for torque");
         assert!(arm.read_state().unwrap().is_finite());
         let names: Vec<_> = world.feeds().into_iter().map(|feed| feed.name).collect();
-        assert_eq!(names, ["front", "wrist"]);
-        assert_eq!(
-            world.props().get().unwrap().cubes,
-            Table::new(7).props().cubes
-        );
-        drop(world.reset_scene());
+        assert_eq!(names[..2], ["front", "wrist"]);
+        let link = world.link().unwrap();
+        let view = link.view.get().unwrap();
+        assert_eq!((view.seed, view.task.as_deref()), (7, Some(task)));
+        assert_eq!(world.props().get().unwrap().cubes.len(), 3);
+        assert_eq!(world.truth().get().unwrap().trays.len(), 1);
+    }
+
+    #[test]
+    fn what_only_trembles_is_the_same_picture() {
+        let cube = crate::scene::Cube {
+            position: Vec3::new(0.2, 0.0, 0.0125),
+            orientation: Quat::IDENTITY,
+            edge: 0.025,
+            color: [0.5; 3],
+        };
+        let props = |cube| Props {
+            cubes: vec![cube],
+            ..Props::default()
+        };
+        let moved = |by: f32, turn: f32| {
+            is_other(
+                &props(cube),
+                &props(crate::scene::Cube {
+                    position: cube.position + by * Vec3::X,
+                    orientation: Quat::from_rotation_z(turn),
+                    ..cube
+                }),
+            )
+        };
+        assert!(!moved(1e-5, 1e-4));
+        assert!(moved(1e-4, 0.0) && moved(0.0, 1e-2));
+        assert!(is_other(&props(cube), &Props::default()));
     }
 }

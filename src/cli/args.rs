@@ -83,9 +83,10 @@ impl DeviceArgs {
 /// The policy.
 #[derive(Args, Clone, Debug)]
 pub struct PolicyArgs {
-    /// A checkpoint directory, a hub id such as `lerobot/smolvla_base`, or `demo`, the untrained network that is always there
-    #[arg(long, value_name = "P", default_value = "demo")]
-    pub policy: String,
+    /// A checkpoint directory, a hub id such as `lerobot/smolvla_base`, `demo`, the untrained network that is always there, or on
+    /// the rig `expert`, a script that sees where the cubes are [default: demo; expert in the window over the rig]
+    #[arg(long, value_name = "P")]
+    pub policy: Option<String>,
     /// The data set whose statistics are right, for a checkpoint that carries several
     #[arg(long, value_name = "NAME")]
     pub stats: Option<String>,

@@ -5,7 +5,7 @@ use anyhow::{Context as _, anyhow};
 use crate::cli::args::PolicyArgs;
 use crate::gpu::{OpenedDevice, Wish};
 use crate::policy::self_test::{self, Verdicts};
-use crate::policy::{self, Inspected};
+use crate::policy::{self, DEMO, Inspected};
 use crate::policy::{LoadProgress, LoadRequest, LoadStage, Policy, Refusal};
 
 /// Opens the device and says which it is and why.
@@ -29,7 +29,7 @@ pub fn inspect(args: &PolicyArgs) -> anyhow::Result<Inspected> {
 /// What the loader is asked for.
 pub fn request(args: &PolicyArgs) -> LoadRequest {
     LoadRequest {
-        source: args.policy.clone(),
+        source: args.policy.clone().unwrap_or_else(|| DEMO.to_owned()),
         stats: args.stats.clone(),
     }
 }

@@ -121,6 +121,7 @@ impl RigArgs {
         let arm = self.arms.follower()?;
         Ok(RigOptions {
             policy: policy::request(&self.policy),
+            policy_named: self.policy.policy.is_some(),
             device: self.device.wish(),
             // A simulation starts by itself; a real arm waits for the operator's command.
             takeoff: arm == ArmChoice::Simulated,
@@ -183,9 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn the_bare_program_flies_the_demo_on_the_rig_by_itself() {
+    fn the_bare_program_flies_the_rig_by_itself() {
         let options = window("smolpilot").options().unwrap();
-        assert_eq!(options.policy.source, "demo");
+        // What the window makes of it is its own matter.
+        assert_eq!(
+            (options.policy.source.as_str(), options.policy_named),
+            ("demo", false)
+        );
+        let named = window("smolpilot --policy expert").options().unwrap();
+        assert_eq!(
+            (named.policy.source.as_str(), named.policy_named),
+            ("expert", true)
+        );
         assert_eq!(options.arm, ArmChoice::Simulated);
         assert_eq!(options.device, DeviceChoice::Auto.into());
         assert!(options.takeoff && options.task.is_empty());

@@ -307,6 +307,7 @@ fn spec(
         device: String::new(),
         device_why: String::new(),
         precision: String::new(),
+        plans_with_truth: false,
         warnings: normalization.warnings.clone(),
     }
 }

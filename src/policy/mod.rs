@@ -87,6 +87,9 @@ pub struct PolicySpec {
     pub device_why: String,
     /// Arithmetic, for example "f16, own kernels".
     pub precision: String,
+    /// It plans with where things truly are on the simulated table, not with pictures: it never drives a real arm.
+    #[serde(default)]
+    pub plans_with_truth: bool,
     /// Things the operator should know: an untrained network, statistics from an old layout, and so on.
     pub warnings: Vec<String>,
 }

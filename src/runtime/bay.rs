@@ -12,7 +12,9 @@ use crate::runtime::cameras::view_of;
 use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::Link;
 use crate::runtime::workshop::{Order, Tools, Workshop, WorkshopView};
-use crate::runtime::{ArmSource, ArmSupply, CameraView, Connector, LeaderView, Sources};
+use crate::runtime::{
+    ArmSource, ArmSupply, CameraView, Connector, LeaderView, RigLink, RigOrder, RigView, Sources,
+};
 use crate::scene::Props;
 
 /// What the bay starts with.
@@ -25,6 +27,8 @@ pub struct Stock {
     pub tools: Option<Tools>,
     /// Names of the cameras that see the pretend arm alone.
     pub pretend_feeds: Vec<String>,
+    /// The way to the pretend rig.
+    pub rig: Option<RigLink>,
     pub clock: Clock,
 }
 
@@ -152,6 +156,19 @@ impl Bay {
             props.get().unwrap_or_default()
         } else {
             Arc::default()
+        }
+    }
+
+    /// How the pretend rig is, while its arm is the one that is flown.
+    pub fn rig(&self) -> Option<Arc<RigView>> {
+        let rig = self.stock.rig.as_ref().filter(|_| self.is_pretended())?;
+        Some(rig.view.get().unwrap_or_default())
+    }
+
+    /// Passes orders on to the pretend rig.
+    pub fn tell_rig(&mut self, orders: Vec<RigOrder>) {
+        if let Some(rig) = &mut self.stock.rig {
+            orders.into_iter().for_each(&mut rig.order);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::arm::Role;
 use crate::joint::Joint;
 use crate::runtime::workshop::Order;
-use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RtcKnobs, Scheduling};
+use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RigOrder, RtcKnobs, Scheduling};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +52,8 @@ pub enum Command {
     ClearAlarm(Joint),
     /// The operator has read this fault; it goes away if its cause has.
     Acknowledge(u64),
-    /// The operator wants the simulated scene as it was at the start.
-    ResetScene,
+    /// The operator wants something of the simulated rig: another table, slow motion, a cube elsewhere.
+    Rig(RigOrder),
     /// The operator chose the arm in this role, or none. One that holds is not let go.
     UseArm(Role, Option<ArmSource>),
     /// The operator wants something of the workshop.

@@ -25,14 +25,12 @@ use crate::scene::Props;
 /// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
 const POLICY_END_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often a sleeping loop looks for a stop.
+/// How often a sleeping loop looks for a stop, in real time: a person does not move in slow motion.
 const STOP_LOOK: Duration = Duration::from_millis(5);
 
 /// Commands taken in one tick; a flood of them must not hold the arm up.
 const COMMANDS: usize = 256;
 
-/// Puts the simulated scene back to its start.
-pub type ResetScene = Box<dyn FnMut() + Send>;
 
 /// Everything that the control thread owns.
 pub struct ControlThread {
@@ -46,7 +44,6 @@ pub struct ControlThread {
     pub feeds: Vec<Feed>,
     pub props: Latest<Props>,
     pub snapshot: Latest<Snapshot>,
-    pub reset_scene: Option<ResetScene>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
     pub answers: Answers,
@@ -90,7 +87,9 @@ impl ControlThread {
     /// The next sign of life will come at `next`.
     fn beat(&self, next: Duration) {
         let is_driven = self.control.drives();
-        self.watchdog.beat(is_driven.then_some(next + self.stall));
+        // On a clock that races, a machine that stutters is no stalled loop: as long as ever in real time.
+        let stall = self.stall.max(self.clock.passes_in(self.stall));
+        self.watchdog.beat(is_driven.then_some(next + stall));
     }
 
     /// The work of one control period; false when it was the last.
@@ -112,6 +111,7 @@ impl ControlThread {
             policy: self.reports(now),
             cameras: self.bay.views(&self.feeds, now),
             props: self.bay.props(&self.props),
+            rig: self.bay.rig(),
             workshop: self.bay.workshop(),
             pace: self.pacer.pace(),
         };
@@ -126,9 +126,11 @@ impl ControlThread {
             policy.ask(*request);
             self.answers.asked(policy);
         }
-        if let (true, Some(reset)) = (outputs.reset_scene, &mut self.reset_scene) {
-            reset();
+        // Before any arm is connected: a real one lives at life's rate.
+        if let Some(rate) = outputs.rate {
+            self.clock.set_rate(rate);
         }
+        self.bay.tell_rig(outputs.rig);
         if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
             self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
         }
@@ -170,7 +172,7 @@ impl ControlThread {
 /// Sleeps until the next tick is due, or a stop is pressed: at five ticks a second the arm would go on for 12° meanwhile.
 fn rest(clock: &Clock, estop: &EStop, heard: u64, deadline: Duration) {
     while estop.presses() == heard && clock.now() < deadline {
-        clock.sleep_until(deadline.min(clock.now() + STOP_LOOK));
+        clock.sleep_until(deadline.min(clock.now() + clock.passes_in(STOP_LOOK)));
     }
 }
 
@@ -184,7 +186,7 @@ pub fn spawn(control: ControlThread) -> std::io::Result<thread::JoinHandle<()>> 
         .name("control".to_owned())
         .spawn(move || {
             // A virtual clock has no time to be late for, and never sleeps.
-            if matches!(control.clock, Clock::Real(_)) {
+            if !control.clock.is_virtual() {
                 log::info!(
                     "priority of the arm's loop: {}",
                     priority::claim(Urgency::Arm)

@@ -17,6 +17,8 @@ pub enum FaultKind {
     Uncalibrated,
     /// What was asked of the workshop, or of the choice of arms, cannot be done now.
     Workshop,
+    /// What was asked of the simulated rig, or of a policy that only knows that, cannot be done now.
+    Rig,
     /// The leader arm that a person drives by cannot be read; the follower holds.
     LeaderLost,
     /// A servo protects itself from overload; stays until the operator clears it.

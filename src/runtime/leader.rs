@@ -226,7 +226,7 @@ impl LeaderSeat {
     /// The system gives no thread.
     pub fn start(setup: LeaderSetup, clock: Clock) -> io::Result<Self> {
         let slot = Latest::new();
-        let is_virtual = matches!(clock, Clock::Virtual(_));
+        let is_virtual = clock.is_virtual();
         let mut leader = Leader::new(clock.clone(), setup.connector, slot.clone());
         if is_virtual {
             return Ok(Self {
@@ -242,8 +242,7 @@ impl LeaderSeat {
             .spawn(move || {
                 priority::claim(Urgency::Arm);
                 let mut next = leader.poll();
-                let rest = |next: Duration| next.saturating_sub(clock.now());
-                while stopped.recv_timeout(rest(next)) == Err(RecvTimeoutError::Timeout) {
+                while stopped.recv_timeout(clock.until(next)) == Err(RecvTimeoutError::Timeout) {
                     next = leader.poll();
                 }
             })?;

@@ -39,7 +39,6 @@ pub mod workshop;
 pub use arm_source::{ArmSource, ArmSupply, Sources};
 pub use binding::{guess as guess_views, same_view};
 pub use command::{Command, Knob};
-pub use control_thread::ResetScene;
 pub use drive::{
     DEAD_MAN, Drive, FASTEST_GRIPPER, FASTEST_JOINT, FASTEST_TIP, FASTEST_TURN, Twist,
 };
@@ -53,7 +52,7 @@ pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;
 pub use pace::Punctuality;
 pub use policy_thread::PolicyLoader;
-pub use rig::{RigLink, RigOrder, RigView};
+pub use rig::{EXPERT, RigLink, RigOrder, RigView};
 pub use running::{Runtime, Setup};
 pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{

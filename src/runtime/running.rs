@@ -13,7 +13,7 @@ use crate::latest::Latest;
 use crate::policy::LoadRequest;
 use crate::runtime::answers::Answers;
 use crate::runtime::bay::{Bay, Stock};
-use crate::runtime::control_thread::{ControlThread, ResetScene, spawn};
+use crate::runtime::control_thread::{ControlThread, spawn};
 use crate::runtime::core::{Config, Control};
 use crate::runtime::leader::{LeaderSeat, LeaderSetup};
 use crate::runtime::link::{Connector, Link};
@@ -23,7 +23,8 @@ use crate::runtime::supervisor::Patience;
 use crate::runtime::watchdog::{STALL, Watch, Watchdog};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, Snapshot, Sources, ViewBinding,
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, RigLink, Snapshot, Sources,
+    ViewBinding,
 };
 use crate::scene::Props;
 
@@ -60,7 +61,8 @@ pub struct Setup {
     pub pretend_feeds: Vec<String>,
     /// What lies on the table of the simulated rig.
     pub props: Latest<Props>,
-    pub reset_scene: Option<ResetScene>,
+    /// The way to the simulated rig, if the pretend arm stands on one.
+    pub rig: Option<RigLink>,
     pub loader: PolicyLoader,
     /// The policy to load at the start.
     pub policy: Option<LoadRequest>,
@@ -91,7 +93,7 @@ impl Setup {
             feeds: vec![],
             pretend_feeds: vec![],
             props: Latest::new(),
-            reset_scene: None,
+            rig: None,
             loader,
             policy: None,
             knobs: Knobs::default(),
@@ -146,6 +148,7 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         supply: setup.supply,
         tools: setup.tools,
         pretend_feeds: setup.pretend_feeds,
+        rig: setup.rig,
         clock: setup.clock.clone(),
     })?;
     let control = ControlThread {
@@ -159,7 +162,6 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         feeds: setup.feeds,
         props: setup.props,
         snapshot: Latest::new(),
-        reset_scene: setup.reset_scene,
         seat,
         policy: None,
         answers,

@@ -13,7 +13,7 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Health, Knobs, LeaderView, Punctuality, Sources};
+use crate::runtime::{Fault, Health, Knobs, LeaderView, Punctuality, RigView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -328,6 +328,8 @@ pub struct Snapshot {
     pub max_step: f32,
     /// Things on the table that the simulated rig knows the place of.
     pub props: Arc<Props>,
+    /// The simulated rig, while its arm is the one that is flown.
+    pub rig: Option<Arc<RigView>>,
     /// Ports, who is on them, and what is being done there.
     pub workshop: Arc<WorkshopView>,
 }

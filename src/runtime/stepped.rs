@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
-use crate::clock::Clock;
 use crate::latest::Latest;
 use crate::runtime::answers::{Answers, Modelled};
 use crate::runtime::control_thread::ControlThread;
@@ -34,7 +33,7 @@ impl Stepped {
     /// # Errors
     /// The system gives no thread to connect the arm with.
     pub fn new(setup: Setup, latency: impl Into<LatencyModel>) -> io::Result<Self> {
-        debug_assert!(matches!(setup.clock, Clock::Virtual(_)));
+        debug_assert!(setup.clock.is_virtual());
         let deadline = Some(setup.clock.now());
         let answers = Answers::Modelled(Modelled::new(latency.into()));
         let Assembly {

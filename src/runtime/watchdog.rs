@@ -198,11 +198,13 @@ impl Watch {
             .name("watchdog".to_owned())
             .spawn(move || {
                 priority::claim(Urgency::Arm);
-                let (mut looked, mut was_held_up) = (clock.now(), false);
+                // How busy the machine is shows in its own time, whatever the pace of the runtime's.
+                let machine = Clock::real();
+                let (mut looked, mut was_held_up) = (machine.now(), false);
                 while !told.load(Ordering::SeqCst) {
                     thread::park_timeout(LOOK);
-                    let now = clock.now();
-                    let pause = now.saturating_sub(std::mem::replace(&mut looked, now));
+                    let (now, seen) = (clock.now(), machine.now());
+                    let pause = seen.saturating_sub(std::mem::replace(&mut looked, seen));
                     was_held_up = pause > HELD_UP && !was_held_up;
                     if was_held_up {
                         continue;

@@ -165,11 +165,12 @@ impl Studio {
     ) {
         let mut due = clock.now();
         loop {
-            let wait = due.saturating_sub(clock.now());
+            let wait = clock.until(due);
             // A virtual clock is moved by somebody else: look at it now and then.
-            let nap = match clock {
-                Clock::Real(_) => wait,
-                Clock::Virtual(_) => wait.min(Duration::from_millis(1)),
+            let nap = if clock.is_virtual() {
+                wait.min(Duration::from_millis(1))
+            } else {
+                wait
             };
             match stopped.recv_timeout(nap) {
                 Err(RecvTimeoutError::Timeout) => {}

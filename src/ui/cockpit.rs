@@ -18,6 +18,7 @@ use crate::ui::log_page::log_ui;
 use crate::ui::notice_panel::notice_ui;
 use crate::ui::policy_panel::policy_ui;
 use crate::ui::queue_panel::queue_ui;
+use crate::ui::rig_panel::rig_ui;
 use crate::ui::scene_panel::scene_ui;
 use crate::ui::settings_page::settings_ui;
 use crate::ui::setup_page::setup_ui;
@@ -138,6 +139,7 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
         .show(ui, |ui| {
             task_ui(ui, snapshot, draft, commands);
             ui.add_space(2.0);
+            rig_ui(ui, snapshot, draft, commands);
             notice_ui(ui, snapshot, draft, commands);
             scene_ui(ui, snapshot, draft, commands);
         });

@@ -10,6 +10,7 @@ use crate::ui::inputs::Inputs;
 use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
+use crate::ui::rig_panel::RigDraft;
 use crate::ui::scene_panel::SceneDraft;
 use crate::ui::workshop::WorkshopDraft;
 
@@ -60,6 +61,7 @@ pub struct Draft {
     pub policy: PolicyDraft,
     pub knobs: KnobDraft,
     pub scene: SceneDraft,
+    pub rig: RigDraft,
     pub workshop: WorkshopDraft,
     pub pictures: Pictures,
     /// The operator pressed "Release torque" and has not answered the warning yet.

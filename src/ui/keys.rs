@@ -2,12 +2,12 @@
 
 use egui::{Context, Event, Key, Modifiers};
 
-use crate::runtime::{Command, Mode, Snapshot};
+use crate::runtime::{Command, Mode, RigOrder, Snapshot};
 use crate::ui::draft::{Draft, Page};
 use crate::ui::state::{mode_obstacle, takeover_obstacle};
 
 /// What each key does, for the help page: key, meaning.
-pub const HELP: [(&str, &str); 15] = [
+pub const HELP: [(&str, &str); 16] = [
     ("Space", "Stop (a space while a text is being typed)"),
     ("Esc", "Stop, always, also while a text is being typed"),
     ("H", "Hold the pose"),
@@ -29,6 +29,7 @@ pub const HELP: [(&str, &str); 15] = [
     ("O C", "In JOG, while held: the gripper opens, closes"),
     ("/", "Type a task; Enter applies it in mid-run"),
     ("1 – 9", "Send a recent task again"),
+    ("R", "Lay the table of the simulated rig as it was"),
     (
         "V",
         "The health of the arm: heat, supply, load and errors of each joint",
@@ -86,6 +87,9 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
             commands.push(Command::SetTask(task.clone()));
             draft.task.text = task;
         }
+    }
+    if snapshot.rig.is_some() && take_plain(ctx, Key::R) {
+        commands.push(Command::Rig(RigOrder::Reset { seed: None }));
     }
     if take_plain(ctx, Key::V) {
         draft.shows_health = !draft.shows_health;

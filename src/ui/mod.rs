@@ -27,6 +27,8 @@ mod pictures;
 mod policy_panel;
 mod preferences;
 mod queue_panel;
+mod rig_panel;
+mod scene_hand;
 mod scene_panel;
 mod scene_paths;
 mod scene_texture;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use egui::{Button, Key, Label, ProgressBar, RichText, TextEdit, Ui, Vec2};
 
-use crate::policy::{LoadProgress, LoadStage, PolicySpec};
-use crate::runtime::{Command, PolicyStatus, Snapshot};
+use crate::policy::{DEMO, LoadProgress, LoadStage, PolicySpec};
+use crate::runtime::{Command, EXPERT, PolicyStatus, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, heading_ui, weak_cut_ui, weak_ui};
 use crate::ui::draft::Draft;
+use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -15,8 +16,8 @@ use crate::ui::words;
 pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     heading_ui(ui, "POLICY", |ui| {
-        // Without a policy the form is there anyway: it is the way out.
-        if !wants_another(snapshot) {
+        // Without a policy the form is there anyway: it is the way out. On the rig the choice below opens it.
+        if !wants_another(snapshot) && snapshot.rig.is_none() {
             let label = if draft.policy.is_open {
                 "Close"
             } else {
@@ -33,6 +34,9 @@ pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
         };
         badge_ui(ui, word(&snapshot.policy), ink);
     });
+    if snapshot.rig.is_some() {
+        choice_ui(ui, snapshot, draft, commands);
+    }
     if let Some(spec) = &snapshot.spec {
         spec_ui(ui, spec);
     }
@@ -41,6 +45,46 @@ pub fn policy_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: 
     if draft.policy.is_open || wants_another(snapshot) {
         load_ui(ui, snapshot, draft, commands);
     }
+}
+
+/// The policies that are always there on the simulated rig, and the way to another.
+fn choice_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let tokens = theme::tokens(ui);
+    let source = snapshot.policy_source.as_str();
+    let is_known = [EXPERT, DEMO].contains(&source);
+    let segments = [
+        Segment::plain(
+            tokens,
+            "Expert",
+            source == EXPERT,
+            "A script that sees where the cubes truly are and does what the task says: no network, no GPU.",
+        ),
+        Segment::plain(
+            tokens,
+            "Demo",
+            source == DEMO,
+            "The untrained network: it shows the whole path, and its motion means nothing.",
+        ),
+        Segment::plain(
+            tokens,
+            "Other…",
+            !is_known && !source.is_empty(),
+            "A checkpoint of your own, or one from the hub.",
+        ),
+    ];
+    let size = Vec2::new(ui.available_width(), 26.0);
+    match segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {
+        Some(0) => load(draft, commands, EXPERT),
+        Some(1) => load(draft, commands, DEMO),
+        Some(_) => draft.policy.is_open = !draft.policy.is_open,
+        None => {}
+    }
+    ui.add_space(2.0);
+}
+
+fn load(draft: &mut Draft, commands: &mut Vec<Command>, source: &str) {
+    commands.push(Command::LoadPolicy(source.to_owned()));
+    draft.policy.is_open = false;
 }
 
 /// There is no policy, and none on its way.
@@ -67,6 +111,13 @@ fn word(status: &PolicyStatus) -> &'static str {
 
 fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
     ui.add(Label::new(theme::strong(&spec.name).size(theme::LARGE)).truncate());
+    if spec.plans_with_truth {
+        weak_ui(
+            ui,
+            "A script, no network: it is told where things truly are, and looks at no picture.",
+        );
+        return;
+    }
     weak_cut_ui(
         ui,
         format!(
@@ -112,7 +163,7 @@ fn status_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
                     "The demo network needs no download and shows the whole path.",
                 );
                 if ui.button("Load the demo").clicked() {
-                    commands.push(Command::LoadPolicy("demo".to_owned()));
+                    commands.push(Command::LoadPolicy(DEMO.to_owned()));
                 }
             });
         }
@@ -199,17 +250,15 @@ fn load_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut V
     let is_entered = response.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
     ui.horizontal(|ui| {
         let source = draft.policy.source.trim().to_owned();
-        let load = ui
+        let wanted = ui
             .add_enabled(!source.is_empty(), Button::new("Load"))
             .on_hover_text("The arm holds meanwhile.")
             .on_disabled_hover_text("Type what to load first.");
-        if (load.clicked() || is_entered) && !source.is_empty() {
-            commands.push(Command::LoadPolicy(source));
-            draft.policy.is_open = false;
+        if (wanted.clicked() || is_entered) && !source.is_empty() {
+            load(draft, commands, &source);
         }
-        if ui.button("Demo").clicked() {
-            commands.push(Command::LoadPolicy("demo".to_owned()));
-            draft.policy.is_open = false;
+        if snapshot.rig.is_none() && ui.button("Demo").clicked() {
+            load(draft, commands, DEMO);
         }
         let can_restart = matches!(
             snapshot.policy,

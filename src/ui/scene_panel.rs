@@ -2,14 +2,15 @@
 //! picture; whoever owns the GPU draws it between two frames.
 
 use egui::{
-    Align2, Color32, CornerRadius, CursorIcon, Image, PointerButton, Rect, Response, Sense, Stroke,
-    StrokeKind, TextureId, Ui, Vec2,
+    Align2, Color32, CornerRadius, CursorIcon, Image, PointerButton, Rect, Response, Role, Sense,
+    Stroke, StrokeKind, TextureId, Ui, Vec2, WidgetInfo,
 };
 
 use crate::joint::JointVec;
 use crate::runtime::{Command, Snapshot};
 use crate::scene::{Orbit, Preset};
 use crate::ui::draft::Draft;
+use crate::ui::scene_hand::{Held, hand_ui};
 use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme;
 
@@ -40,6 +41,8 @@ pub struct SceneDraft {
     pub trouble: Option<String>,
     /// What is shown in the place of the flown arm.
     pub subject: Option<SceneSubject>,
+    /// The cube that a hand drags.
+    pub held: Option<Held>,
 }
 
 /// Another arm than the flown one, without table and paths.
@@ -52,13 +55,13 @@ pub struct SceneSubject {
 }
 
 /// Draws the panel into all the space that is left.
-pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: &mut Vec<Command>) {
+pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
     let size = ui.available_size().max(Vec2::splat(16.0));
     let (rect, response) = ui.allocate_exact_size(size, Sense::click_and_drag());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "3D view"));
     let pixels = rect.size() * ui.pixels_per_point();
     draft.scene.wanted = [pixels.x.round() as u32, pixels.y.round() as u32];
-    steer(ui, &response, &mut draft.scene);
     glide(ui, &mut draft.scene);
     let radius = CornerRadius::same(4);
     ui.painter().rect_filled(rect, radius, tokens.well);
@@ -76,14 +79,20 @@ pub fn scene_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, _commands: 
     let edge = Stroke::new(1.0, tokens.line);
     ui.painter()
         .rect_stroke(rect, radius, edge, StrokeKind::Inside);
+    let view = draft.scene.orbit.view();
+    let held = &mut draft.scene.held;
+    let is_bare = draft.scene.subject.is_some();
+    let is_hand = !is_bare && hand_ui(ui, &response, snapshot, view, held, commands);
+    steer(ui, &response, &mut draft.scene, is_hand);
     presets_ui(ui, rect, &mut draft.scene);
     legend(ui, rect, snapshot, draft.scene.subject.is_some());
 }
 
-fn steer(ui: &Ui, response: &Response, scene: &mut SceneDraft) {
+/// Moves the eye. What a hand does to a cube turns nothing.
+fn steer(ui: &Ui, response: &Response, scene: &mut SceneDraft, is_hand: bool) {
     let is_shifted = ui.input(|input| input.modifiers.shift);
     let drag = response.drag_delta();
-    if response.dragged() && drag != Vec2::ZERO {
+    if response.dragged() && drag != Vec2::ZERO && !is_hand {
         scene.goal = None;
         if response.dragged_by(PointerButton::Primary) && !is_shifted {
             scene.orbit.orbit(-drag.x * TURN_SPEED, drag.y * TURN_SPEED);
@@ -103,9 +112,11 @@ fn steer(ui: &Ui, response: &Response, scene: &mut SceneDraft) {
         } else {
             CursorIcon::Grab
         };
-        ui.ctx().set_cursor_icon(icon);
+        if !is_hand {
+            ui.ctx().set_cursor_icon(icon);
+        }
     }
-    if response.double_clicked() {
+    if response.double_clicked() && !is_hand {
         scene.goal = Some(Preset::Corner);
     }
 }
@@ -134,14 +145,11 @@ fn presets_ui(ui: &mut Ui, rect: Rect, scene: &mut SceneDraft) {
     if rect.width() < size.x + 16.0 || rect.height() < 60.0 {
         return;
     }
+    let hint = "Drag turns, Shift-drag moves, the wheel goes nearer, a double click returns. On the simulated rig a cube \
+                is dragged by itself.";
     let segments = PRESETS.map(|(preset, name)| {
         let is_here = scene.goal == Some(preset) || scene.orbit == Orbit::preset(preset);
-        Segment::plain(
-            tokens,
-            name,
-            is_here,
-            "Drag turns, Shift-drag moves, the wheel goes nearer, a double click returns.",
-        )
+        Segment::plain(tokens, name, is_here, hint)
     });
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
         if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::BODY)) {

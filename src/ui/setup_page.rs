@@ -6,7 +6,7 @@ use egui::{
 };
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{CameraStatus, Command, Connection, Snapshot, ViewBinding};
+use crate::runtime::{CameraStatus, Command, Connection, RigOrder, Snapshot, ViewBinding};
 use crate::ui::camera_panel::rebind;
 use crate::ui::card::{heading_ui, weak_ui};
 use crate::ui::draft::Draft;
@@ -220,7 +220,7 @@ fn arm_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Ve
     {
         draft.workshop.is_open = true;
     }
-    if !snapshot.props.cubes.is_empty() && ui.button("Put the cubes back").clicked() {
-        commands.push(Command::ResetScene);
+    if snapshot.rig.is_some() && ui.button("Put the cubes back").clicked() {
+        commands.push(Command::Rig(RigOrder::Reset { seed: None }));
     }
 }

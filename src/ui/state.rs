@@ -1,9 +1,13 @@
 //! The answer to the half-second glance: who drives, is it fresh, is it about to run dry, is it safe. One sentence, one tone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::joint::JOINT_COUNT;
-use crate::runtime::{CameraStatus, Connection, LeaderView, Mode, PolicyStatus, Snapshot};
+use crate::policy::PolicySpec;
+use crate::runtime::{
+    ArmSource, CameraStatus, Connection, LeaderView, Mode, PolicyStatus, Snapshot,
+};
 use crate::ui::words;
 
 /// Which colour speaks.
@@ -222,6 +226,13 @@ fn is_blind(snapshot: &Snapshot) -> bool {
     !snapshot.views.is_empty() && snapshot.cameras.is_empty()
 }
 
+/// A policy that knows the simulated table alone, and a real arm.
+fn is_of_rig_alone(snapshot: &Snapshot) -> bool {
+    let is_real = matches!(snapshot.sources.follower, Some(ArmSource::Port { .. }));
+    let plans_with_truth = |spec: &Arc<PolicySpec>| spec.plans_with_truth;
+    is_real && snapshot.spec.as_ref().is_some_and(plans_with_truth)
+}
+
 fn fresh_detail(snapshot: &Snapshot) -> String {
     let left =
         Duration::from_secs_f32(snapshot.queue.upcoming.len() as f32 / snapshot.knobs.fps.max(1.0));
@@ -307,6 +318,9 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
         _ => {}
     }
     match snapshot.policy {
+        PolicyStatus::Ready { .. } if is_of_rig_alone(snapshot) => Some(
+            "The expert plans with where things truly are on the simulated table. Load a policy that looks at pictures.",
+        ),
         PolicyStatus::Ready { .. } if is_blind(snapshot) => Some(
             "The policy looks at cameras and there is none. Start with --camera NAME=SOURCE; Set-up, Cameras says more.",
         ),

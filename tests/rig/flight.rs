@@ -56,7 +56,6 @@ pub struct Plan {
     pub knobs: Knobs,
     /// What the policy wants.
     pub pose: JointVec,
-    pub reset_scene: Option<smolpilot::runtime::ResetScene>,
 }
 
 impl Plan {
@@ -67,7 +66,6 @@ impl Plan {
             leader: None,
             knobs: Knobs::default(),
             pose,
-            reset_scene: None,
         }
     }
 }
@@ -94,7 +92,6 @@ impl Flight {
             policy: Some(LoadRequest::default()),
             task: "wave".to_owned(),
             knobs: plan.knobs,
-            reset_scene: plan.reset_scene,
             ..Setup::new(clock, loader(&mood, &seen))
         };
         Self {

@@ -11,6 +11,7 @@ mod policy;
 #[cfg(unix)]
 mod pty;
 mod scripted;
+mod slow_motion;
 mod soak;
 mod stand;
 mod teleop;

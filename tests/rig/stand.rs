@@ -12,7 +12,7 @@ use smolpilot::observation::{Frame, Observation};
 use smolpilot::policy::LoadRequest;
 use smolpilot::runtime::{
     Command, Connection, Connector, Fault, FaultKind, LeaderSetup, Mode, Patience, PolicyStatus,
-    Runtime, Setup, Snapshot,
+    RigLink, RigOrder, Runtime, Setup, Snapshot,
 };
 use smolpilot::sim::SimArm;
 
@@ -21,6 +21,21 @@ use crate::scripted::{Mood, loader};
 
 /// Longer than anything here takes on a busy machine; reached only when the test fails.
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// The operator wants the table as it was.
+pub const RESET: Command = Command::Rig(RigOrder::Reset { seed: None });
+
+/// A rig that does this when it is reset, and nothing else.
+pub fn rig_that(mut resets: impl FnMut() + Send + 'static) -> RigLink {
+    RigLink {
+        view: Latest::new(),
+        order: Box::new(move |order| {
+            if matches!(order, RigOrder::Reset { .. }) {
+                resets();
+            }
+        }),
+    }
+}
 
 pub struct Stand {
     pub arm: SimArm,

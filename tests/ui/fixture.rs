@@ -10,9 +10,9 @@ use smolpilot::joint::JointVec;
 use smolpilot::observation::Frame;
 use smolpilot::policy::{PolicySpec, StageTimes};
 use smolpilot::runtime::{
-    CameraStatus, CameraView, ChunkView, Connection, Delay, Fault, FaultKind, Health, JointHealth,
-    Knobs, Latencies, Mode, Percentiles, PolicyStatus, QueueView, Sample, Snapshot, Stopped,
-    ViewBinding,
+    ArmSource, CameraStatus, CameraView, ChunkView, Connection, Delay, EXPERT, Fault, FaultKind,
+    Health, JointHealth, Knobs, Latencies, Mode, Percentiles, PolicyStatus, QueueView, RigView,
+    Sample, Snapshot, Stopped, ViewBinding,
 };
 use smolpilot::scene::{Cube, Props};
 
@@ -279,6 +279,33 @@ pub fn running(tick: u64) -> Snapshot {
         props: Arc::new(cubes()),
         ..Snapshot::default()
     }
+}
+
+/// The expert is half way on the simulated rig.
+pub fn on_rig() -> Snapshot {
+    let mut snapshot = running(3_000);
+    snapshot.sources.follower = Some(ArmSource::Simulated);
+    snapshot.policy_source = EXPERT.to_owned();
+    snapshot.rig = Some(Arc::new(RigView {
+        seed: 7,
+        laid: 3,
+        speed: 1.0,
+        tasks: ["put the red cube in the box", "sort the cubes"]
+            .map(str::to_owned)
+            .to_vec(),
+        sentences: ["put the … cube in the box", "sort the cubes"]
+            .map(str::to_owned)
+            .to_vec(),
+        task: Some("put the red cube in the box".to_owned()),
+        progress: 0.6,
+        stage: "the red cube is carried".to_owned(),
+        elapsed: Duration::from_millis(5_200),
+        repeats: true,
+        successes: 2,
+        attempts: 3,
+        ..RigView::default()
+    }));
+    snapshot
 }
 
 /// Nobody drives; the policy is ready.

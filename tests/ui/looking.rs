@@ -1,7 +1,7 @@
 //! What the policy is told and shown: the task, the cameras and their views; and what has gone wrong.
 
 use egui::Key;
-use smolpilot::runtime::Command;
+use smolpilot::runtime::{Command, RigOrder};
 use smolpilot::ui::Page;
 
 use crate::fixture;
@@ -154,10 +154,11 @@ fn empty_states_teach() {
 
 #[test]
 fn the_cubes_can_be_put_back() {
-    let mut rig = Rig::sized(fixture::idle(), [1280.0, 1100.0]);
+    let mut rig = Rig::sized(fixture::on_rig(), [1280.0, 1100.0]);
     rig.0.state_mut().draft.page = Page::Setup;
     rig.settle();
-    assert_eq!(rig.press("Put the cubes back"), [Command::ResetScene]);
+    let reset = Command::Rig(RigOrder::Reset { seed: None });
+    assert_eq!(rig.press("Put the cubes back"), [reset]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod looking;
 mod person;
 mod pictures;
 mod rig;
+mod table;
 mod teleop;
 mod trouble;
 mod tuning;

@@ -115,6 +115,11 @@ impl Rig {
         self.settle();
     }
 
+    /// Where the 3D picture is.
+    pub fn scene(&self) -> egui::Rect {
+        self.0.get_by_label("3D view").rect()
+    }
+
     /// Whether something with this text is shown.
     pub fn shows(&self, text: &str) -> bool {
         self.0.query_all_by_label_contains(text).next().is_some()

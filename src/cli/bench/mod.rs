@@ -103,9 +103,10 @@ fn foretell(args: &BenchArgs, name: &str, out: &mut dyn Write) -> anyhow::Result
         .into_iter()
         .map(|card| Floor::of(card, &work))
         .collect();
-    let network = args
-        .made
-        .map_or_else(|| args.policy.policy.clone(), |size| format!("made {size}"));
+    let network = args.made.map_or_else(
+        || policy::request(&args.policy).source,
+        |size| format!("made {size}"),
+    );
     deliver(out, args.json.json.as_ref(), &floors, |out| {
         writeln!(out, "network: {network}")?;
         floor::print(&floors, out)

@@ -103,7 +103,7 @@ fn examine(
     device: Option<&OpenedDevice>,
 ) -> anyhow::Result<Doctor> {
     let inspected = policy::inspect(&PolicyArgs {
-        policy: source.to_owned(),
+        policy: Some(source.to_owned()),
         stats: args.stats.clone(),
     })?;
     let cameras: Vec<String> = match args.cameras.as_slice() {

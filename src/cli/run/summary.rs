@@ -235,7 +235,8 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LateTicks
         | FaultKind::TooSlow
         | FaultKind::Settings
-        | FaultKind::Workshop => false,
+        | FaultKind::Workshop
+        | FaultKind::Rig => false,
     }
 }
 

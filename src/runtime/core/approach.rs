@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::runtime::core::ArmOrder;
     use crate::runtime::core::bench::{Bench, Temper, assert_still, flying};
-    use crate::runtime::{Command, Knobs, Mode};
+    use crate::runtime::{Command, Knobs, Mode, RigOrder};
 
     const PERIOD: Duration = Duration::from_millis(20);
 
@@ -268,7 +268,7 @@ mod tests {
                 bench.tick(vec![Command::SetTask("another".to_owned())]);
             }),
             ("episode", |bench| {
-                bench.tick(vec![Command::ResetScene]);
+                bench.tick(vec![Command::Rig(RigOrder::Reset { seed: None })]);
             }),
         ];
         for (name, change) in changes {

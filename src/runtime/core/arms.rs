@@ -25,6 +25,9 @@ impl Control {
             Role::Leader => {}
         }
         let is_real = matches!(source, Some(ArmSource::Port { .. }));
+        if is_real {
+            self.meet_real_arm(outputs);
+        }
         let waves = self.sources.leader == Some(ArmSource::Simulated);
         if role == Role::Follower && is_real && waves {
             // The rig's leader waves by itself: no real arm ever follows it.
@@ -110,6 +113,7 @@ impl Control {
     fn forget_arm(&mut self, source: Option<&ArmSource>) {
         self.enter(Mode::Hold);
         self.reset();
+        self.rig.goes_on = false;
         self.arm.wants = Wanted::Nothing;
         self.arm.change = None;
         self.arm.armed = false;

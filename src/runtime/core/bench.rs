@@ -18,7 +18,7 @@ use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::Order;
 use crate::runtime::{
     ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
-    LeaderView, Mode, Scheduling, Snapshot,
+    LeaderView, Mode, RigOrder, RigView, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -74,6 +74,10 @@ pub struct Bench {
     pub left: u64,
     pub arms: Vec<(Role, Option<ArmSource>)>,
     pub orders: Vec<Order>,
+    /// How the rig is, and what it and the clock were told.
+    pub rig: Option<Arc<RigView>>,
+    pub rig_orders: Vec<RigOrder>,
+    pub rates: Vec<f32>,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -134,6 +138,9 @@ impl Bench {
             left: 0,
             arms: vec![],
             orders: vec![],
+            rig: Some(Arc::default()),
+            rig_orders: vec![],
+            rates: vec![],
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -152,6 +159,7 @@ impl Bench {
             leader: self.leader.clone(),
             policy: self.due(),
             cameras: self.cameras.clone(),
+            rig: self.rig.clone(),
             ..Inputs::default()
         };
         let before = self.control.queue.consumed();
@@ -159,6 +167,8 @@ impl Bench {
         self.left += u64::from(outputs.leave_policy);
         self.arms.extend(outputs.arms);
         self.orders.extend(outputs.orders);
+        self.rig_orders.extend(outputs.rig);
+        self.rates.extend(outputs.rate);
         if let Some(start) = outputs.start {
             self.starts += 1;
             self.incarnation = start.incarnation;

@@ -68,10 +68,7 @@ impl Control {
             }
             Command::ClearAlarm(joint) => self.clear_alarm(joint),
             Command::Acknowledge(id) => self.faults.acknowledge(id),
-            Command::ResetScene => {
-                self.reset();
-                outputs.reset_scene = true;
-            }
+            Command::Rig(order) => self.order_rig(order, outputs),
             Command::UseArm(role, source) => self.use_arm(role, source, outputs),
             Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
@@ -82,6 +79,7 @@ impl Control {
     }
 
     pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.rig.goes_on = false;
         if mode == Mode::Hold {
             self.parking = None;
             self.stall.hold();
@@ -96,6 +94,10 @@ impl Control {
             );
             self.faults
                 .flash(self.now, FaultKind::Arming, "mode", refused);
+            return;
+        }
+        if let Some(told) = self.policy_obstacle().filter(|_| mode == Mode::Policy) {
+            self.faults.flash(self.now, FaultKind::Rig, "mode", told);
             return;
         }
         // What is wanted now outranks what is under way, and either outranks how the arm is.
@@ -140,6 +142,7 @@ impl Control {
     /// upon a stop is done and confirmed once more.
     pub(super) fn stop(&mut self, by: &str) {
         self.enter(Mode::Hold);
+        self.rig.goes_on = false;
         self.arm.wants = Wanted::Nothing;
         self.arm.change = None;
         self.stall.goes_on_in = None;
@@ -209,6 +212,7 @@ impl Control {
     }
 
     fn load(&mut self, load: LoadRequest, outputs: &mut Outputs) {
+        let goes_on = self.drives_on_rig();
         self.enter(Mode::Hold);
         self.reset();
         self.latency = LatencyMeter::default();
@@ -217,6 +221,7 @@ impl Control {
         self.warnings.clear();
         (self.chunk, self.previous_chunk) = (None, None);
         self.faults.clear(FaultKind::PolicyLoad);
+        self.rig.goes_on = goes_on;
         outputs.start = Some(self.supervisor.choose(load));
     }
 

@@ -14,6 +14,7 @@ mod lead;
 mod park;
 mod plan;
 mod publish;
+mod rig;
 mod sense;
 mod stall;
 mod teleop;
@@ -44,6 +45,7 @@ use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
 use crate::runtime::core::jog::Jog;
 use crate::runtime::core::park::Parking;
+use crate::runtime::core::rig::Rig;
 use crate::runtime::core::stall::Stall;
 use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
@@ -57,7 +59,7 @@ use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
     ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
-    PolicyStatus, Punctuality, Sample, Snapshot, Sources, Stopped, ViewBinding,
+    PolicyStatus, Punctuality, RigOrder, RigView, Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -119,6 +121,8 @@ pub struct Inputs {
     pub policy: Vec<PolicyReport>,
     pub cameras: Vec<CameraView>,
     pub props: Arc<Props>,
+    /// How the simulated rig is, while its arm is flown.
+    pub rig: Option<Arc<RigView>>,
     /// What the workshop shows.
     pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
@@ -156,7 +160,10 @@ pub struct Outputs {
     pub leave_policy: bool,
     /// Ask the policy.
     pub request: Option<Box<ChunkRequest>>,
-    pub reset_scene: bool,
+    /// Let time on the rig pass at this rate, before anything else is done.
+    pub rate: Option<f32>,
+    /// What the simulated rig is to do.
+    pub rig: Vec<RigOrder>,
     /// Let the arm in this role go and take this one, in their order.
     pub arms: Vec<(Role, Option<ArmSource>)>,
     /// What the workshop is to do, after that.
@@ -286,6 +293,7 @@ pub struct Control {
     sample: Sample,
     ordered: ArmOrder,
     props: Arc<Props>,
+    rig: Rig,
     pace: Pace,
     late_watch: LateWatch,
 }
@@ -372,6 +380,7 @@ impl Control {
         self.sample = Sample::default();
         self.cameras = inputs.cameras;
         self.props = inputs.props;
+        self.see_rig(inputs.rig);
         self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
@@ -400,6 +409,7 @@ impl Control {
         }
         self.supervise(&mut outputs);
         self.watch_cameras();
+        self.tell_referee(&mut outputs);
         outputs.request = self.ask().map(Box::new);
         outputs.arm = self.order();
         self.ordered = outputs.arm;

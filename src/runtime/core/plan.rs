@@ -64,6 +64,7 @@ impl Control {
         }
         self.apply_knobs();
         self.bind_views();
+        self.go_on_with_policy();
     }
 
     fn policy_refused(&mut self, refusal: Refusal) {
@@ -105,7 +106,7 @@ impl Control {
         let sees = self.stale_camera.is_none() && self.arm.failed.is_none() && !self.is_blind();
         // A plan from before the arm can follow it would be old by then.
         let drives = drives && self.arm.change.is_none() && self.arm.wants == Wanted::Nothing;
-        if !drives || !sees || self.supervisor.free().is_none() {
+        if !drives || !sees || self.is_laying() || self.supervisor.free().is_none() {
             return None;
         }
         let state = self.arm.measured;

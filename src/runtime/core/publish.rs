@@ -100,6 +100,7 @@ impl Control {
             bus_retries: self.arm.retries,
             max_step: self.arm.max_step,
             props: Arc::clone(&self.props),
+            rig: self.rig.view.clone(),
             workshop: Arc::clone(&self.workshop),
         }
     }

@@ -443,15 +443,6 @@ fn each_request_has_its_noise_and_each_seed_its_own() {
 }
 
 #[test]
-fn a_reset_of_the_scene_is_a_new_episode() {
-    let mut bench = flying(50);
-    let generation = bench.seen.generation;
-    bench.tick(vec![Command::ResetScene]);
-    assert_eq!(bench.seen.generation, generation + 1);
-    assert_eq!(bench.seen.mode, Mode::Policy);
-}
-
-#[test]
 fn chunks_lie_on_the_axis_where_they_are_executed() {
     let mut bench = flying(200);
     bench.until(3.0, |bench| {

@@ -9,7 +9,7 @@ use smolpilot::runtime::{Command, Connection, FaultKind, Halted, Mode};
 use smolpilot::sim::{Fault, SimArm};
 
 use crate::flight::{Flight, Plan, START, turned};
-use crate::stand::{Stand, armed, fault};
+use crate::stand::{RESET, Stand, armed, fault, rig_that};
 
 #[test]
 fn fault_28_torque_off_reaches_every_servo_and_names_those_that_did_not_confirm() {
@@ -136,9 +136,9 @@ fn fault_29_a_runtime_that_is_dropped_stops_the_arm() {
 #[test]
 fn fault_29_a_crash_of_the_loop_freezes_the_arm_before_it_ends() {
     let stand = Stand::moving_with(|setup| {
-        setup.reset_scene = Some(Box::new(|| panic!("the scene fell over")));
+        setup.rig = Some(rig_that(|| panic!("the scene fell over")));
     });
-    stand.tell(Command::ResetScene);
+    stand.tell(RESET);
     let end = std::time::Instant::now() + Duration::from_secs(20);
     while stand.runtime.is_running() {
         assert!(std::time::Instant::now() < end);

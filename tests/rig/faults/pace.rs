@@ -8,7 +8,7 @@ use smolpilot::sim::{Fault, SimArm};
 
 use crate::flight::{COUNT, FAR, Flight, GOAL, Plan, START, turned};
 use crate::scripted::Mood;
-use crate::stand::{Stand, fault};
+use crate::stand::{RESET, Stand, fault, rig_that};
 
 #[test]
 fn fault_26_what_is_no_number_or_out_of_range_never_reaches_a_servo() {
@@ -236,9 +236,9 @@ fn fault_27_a_goal_that_the_loop_still_has_in_hand_is_refused() {
     let (wake, woken) = crossbeam_channel::bounded::<()>(1);
     let stand = pushing(|setup| {
         // Between the reading and the goal of a tick.
-        setup.reset_scene = Some(Box::new(move || woken.recv().unwrap_or_default()));
+        setup.rig = Some(rig_that(move || woken.recv().unwrap_or_default()));
     });
-    stand.tell(Command::ResetScene);
+    stand.tell(RESET);
     until_frozen(&stand);
     let writes = stand.arm.writes().len();
     // Longer than the moment after which a loop goes on by itself.
