@@ -57,6 +57,7 @@ impl Expert {
             device: "rules, no network".to_owned(),
             device_why: "it plans with inverse kinematics on the processor".to_owned(),
             precision: "f32".to_owned(),
+            plans_with_truth: true,
             warnings: vec![
                 "the scripted expert sees the simulator's truth, which no camera shows: it works on the simulated table only"
                     .to_owned(),
