@@ -341,7 +341,8 @@ mod tests {
         });
         after(&mut table, TICK);
         assert!(table.follow().cubes[1].is_dragged);
-        after(&mut table, FORGOTTEN);
+        // It is set down gently, not dropped.
+        after(&mut table, 2 * FORGOTTEN);
         assert!(!table.follow().cubes[1].is_dragged);
     }
 

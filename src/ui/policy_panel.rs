@@ -112,10 +112,7 @@ fn word(status: &PolicyStatus) -> &'static str {
 fn spec_ui(ui: &mut Ui, spec: &PolicySpec) {
     ui.add(Label::new(theme::strong(&spec.name).size(theme::LARGE)).truncate());
     if spec.plans_with_truth {
-        weak_ui(
-            ui,
-            "A script, no network: it is told where things truly are, and looks at no picture.",
-        );
+        weak_cut_ui(ui, spec.device.as_str());
         return;
     }
     weak_cut_ui(

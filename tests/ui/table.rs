@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, pos2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use smolpilot::runtime::{ArmSource, Command, RigOrder, RigView, Snapshot};
 use smolpilot::ui::Draft;
 

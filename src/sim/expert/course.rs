@@ -1,0 +1,219 @@
+//! Keeps to a plan, or drops it: finds where on its path the arm is, although the arm lags and may have been held meanwhile, and
+//! plans anew when things are not as the plan counted on.
+
+use std::time::Duration;
+
+use crate::joint::{Joint, JointVec};
+use crate::kinematics::{PINCH_POINT, forward_robot};
+use crate::sim::expert::path::{Departure, Path, STEP_S};
+use crate::sim::expert::plan::{Past, Plan, is_fulfilled, plan};
+use crate::sim::{Task, Truth};
+
+/// How long after a command the arm is where it was sent while it moves, seconds.
+const LAG: f32 = 0.12;
+/// A guess by the clock is taken where the arm's place agrees with it this well, seconds: less and more lag than usual.
+const AGREES: (f32, f32) = (0.12, 0.09);
+/// Farther from its path than this the arm has been led away, robot units of any body joint.
+const ASTRAY: f32 = 12.0;
+/// How far around the guess the arm is looked for, seconds.
+const LOOK_BACK: f32 = 0.4;
+const LOOK_AHEAD: f32 = 0.3;
+/// What a second away from the guess is worth in squared degrees: it decides only where the path stands still.
+const TIE: f32 = 2.0;
+/// Weight of the gripper's percent against degrees.
+const GRIPPER: f32 = 0.3;
+/// Slower than this, in degrees a second, the arm stands.
+const STANDS: f32 = 2.0;
+/// Between two looks a plan goes on for so long at most, seconds: whatever happened meanwhile is seen by where the arm is.
+const LONGEST: f32 = 3.0;
+
+/// What the arm is about to do anyway, which a plan that begins later continues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Committed {
+    /// Seconds from now until the plan takes over.
+    pub time: f32,
+    pub departure: Departure,
+}
+
+/// The plan in force and what is remembered of the past.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    job: Option<(Task, u64)>,
+    past: Past,
+    plan: Option<Plan>,
+    /// At this moment of the rig's clock the plan was at this time of its path.
+    at: Duration,
+    time: f32,
+}
+
+impl Course {
+    /// Takes in what is so, and returns the time of the path that is now, seconds; the path of [`Course::plan`].
+    pub fn look(
+        &mut self,
+        task: Task,
+        truth: &Truth,
+        state: JointVec,
+        committed: Option<Committed>,
+    ) -> f32 {
+        if self.job != Some((task, truth.laid)) {
+            // The path is still what the arm follows until another one is planned.
+            *self = Self {
+                job: Some((task, truth.laid)),
+                plan: self.plan.take(),
+                at: self.at,
+                time: self.time,
+                ..Self::default()
+            };
+            let departure = self.departure(truth, state);
+            return self.begin(task, truth, departure, committed);
+        }
+        let elapsed = truth.at.saturating_sub(self.at).as_secs_f32().min(LONGEST);
+        let Some(place) = self
+            .plan
+            .as_ref()
+            .and_then(|plan| located(&plan.path, self.time + elapsed, elapsed, truth, state))
+        else {
+            let departure = Departure {
+                joints: state,
+                speeds: slow(truth.speeds),
+            };
+            return self.begin(task, truth, departure, committed);
+        };
+        (self.at, self.time) = (truth.at, place.command);
+        if self.is_void(task, truth, place.sensed) {
+            let departure = self.departure(truth, state);
+            return self.begin(task, truth, departure, committed);
+        }
+        self.time
+    }
+
+    /// The plan in force.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// Whether the plan has come to an end or to grief, with the arm at this time of its path.
+    fn is_void(&mut self, task: Task, truth: &Truth, sensed: f32) -> bool {
+        let Some(plan) = &self.plan else {
+            return true;
+        };
+        if !self.past.is_touched && is_touched(task, truth) {
+            self.past.is_touched = true;
+            return true;
+        }
+        if let Some(check) = plan.broken(sensed, truth) {
+            let was_missed = check.what == crate::sim::expert::plan::Expected::Held;
+            self.past.failures += usize::from(was_missed);
+            return true;
+        }
+        let is_over = self.time >= plan.path.end();
+        is_over && !(plan.is_last && plan.warning.is_none() && is_fulfilled(task, truth, self.past))
+    }
+
+    /// Where a new plan takes over from the one in force.
+    fn departure(&self, truth: &Truth, state: JointVec) -> Departure {
+        match &self.plan {
+            Some(plan) if astray(plan.path.command(self.time), state) < ASTRAY => Departure {
+                joints: plan.path.command(self.time),
+                speeds: slow(plan.path.speed(self.time)),
+            },
+            _ => Departure {
+                joints: state,
+                speeds: slow(truth.speeds),
+            },
+        }
+    }
+
+    fn begin(
+        &mut self,
+        task: Task,
+        truth: &Truth,
+        departure: Departure,
+        committed: Option<Committed>,
+    ) -> f32 {
+        let departure = committed.map_or(departure, |committed| committed.departure);
+        self.plan = Some(plan(task, truth, self.past, departure));
+        self.at = truth.at;
+        self.time = committed.map_or(STEP_S, |committed| -committed.time);
+        self.time
+    }
+}
+
+/// Speeds that a path may begin with: what is faster was a jolt.
+fn slow(speeds: JointVec) -> JointVec {
+    JointVec::from_fn(|joint| {
+        if joint == Joint::Gripper {
+            0.0
+        } else {
+            speeds[joint].clamp(-50.0, 50.0)
+        }
+    })
+}
+
+/// Largest difference of any body joint, degrees.
+fn astray(a: JointVec, b: JointVec) -> f32 {
+    let off = a.zip(b, |a, b| (a - b).abs());
+    off.0[..5].iter().copied().fold(0.0, f32::max)
+}
+
+/// Where on its path an arm is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    /// Time of the path that the arm has come to, and of the command that is due, seconds.
+    sensed: f32,
+    command: f32,
+}
+
+/// Finds the arm on a path, near the time that its clock says; `None` when it is not there.
+fn located(path: &Path, guess: f32, elapsed: f32, truth: &Truth, state: JointVec) -> Option<Place> {
+    let first = guess - elapsed - LOOK_BACK;
+    let index = |time: f32| (time.max(0.0) / STEP_S) as usize;
+    let lagged = guess - LAG;
+    let cost = |k: usize| -> Option<f32> {
+        let off = path.expected(k)?.zip(state, |is, was| is - was);
+        let body: f32 = off.0[..5].iter().map(|degrees| degrees * degrees).sum();
+        let grip = GRIPPER * off[Joint::Gripper];
+        let late = k as f32 * STEP_S - lagged;
+        Some(body + grip * grip + TIE * late * late)
+    };
+    let last = path.len().saturating_sub(1);
+    let looked = index(first).min(last)..=index(guess + LOOK_AHEAD).min(last);
+    let (nearest, _) = looked
+        .filter_map(|k| cost(k).map(|cost| (k, cost)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if astray(path.expected(nearest)?, state) > ASTRAY {
+        return None;
+    }
+    let sensed = nearest as f32 * STEP_S;
+    let late = guess - sensed;
+    let command = if nearest == last || (LAG - AGREES.0..LAG + AGREES.1).contains(&late) {
+        guess
+    } else {
+        sensed + LAG * liveliness(path.speed(sensed), truth.speeds)
+    };
+    Some(Place { sensed, command })
+}
+
+/// 1 where the arm moves along as its path does or the path stands still, 0 where it is held.
+fn liveliness(planned: JointVec, is: JointVec) -> f32 {
+    let body = |speeds: JointVec| -> Vec<f32> { speeds.0[..5].to_vec() };
+    let (planned, is) = (body(planned), body(is));
+    let square: f32 = planned.iter().map(|speed| speed * speed).sum();
+    if square < STANDS * STANDS {
+        return 1.0;
+    }
+    let along: f32 = planned.iter().zip(&is).map(|(a, b)| a * b).sum();
+    (along / square).clamp(0.0, 1.0)
+}
+
+/// Whether the finger tips touch the cube that is to be touched.
+fn is_touched(task: Task, truth: &Truth) -> bool {
+    let Task::Touch(colour) = task else {
+        return false;
+    };
+    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
+    truth.cube_of(colour).is_some_and(|index| {
+        let cube = &truth.cubes[index];
+        cube.is_touched && tip.distance(cube.cube.position) < 0.5 * cube.cube.edge + 0.018
+    })
+}
