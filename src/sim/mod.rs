@@ -8,6 +8,7 @@ mod colour;
 mod faults;
 mod hand;
 mod pty;
+mod scenery;
 mod script;
 mod servo;
 mod table;
@@ -19,11 +20,14 @@ mod wire;
 pub use arm::SimArm;
 pub use build::{Build, Stage};
 pub use bus::{Traffic, WriteRecord};
-pub use camera::{CameraSettings, SimCameras, front_view, wrist_view};
+pub use camera::{
+    CameraSettings, SimCameras, SimStudio, Viewpoint, front_view, top_view, wrist_view,
+};
 pub use colour::Colour;
 pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
 pub use hand::Gesture;
 pub use pty::{Pty, PtyError};
+pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};
 pub use truth::{CubeTruth, Support, Truth};
