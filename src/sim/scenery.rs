@@ -99,9 +99,8 @@ impl Scenery {
             rng.set_stream(stream);
             Dice { rng, strength }
         };
-        let mut streams = 1..;
         let mounts = Viewpoint::ALL.map(|camera| {
-            let mut dice = dice(streams.next().unwrap_or_default());
+            let mut dice = dice(1 + camera as u64);
             let play = Play::of(camera);
             Mount {
                 shift: play.shift * dice.throws(),
@@ -174,6 +173,7 @@ fn dressed(plain: Look, dice: &mut Dice) -> Look {
     let sky = 1.0 + SKY_SHARE * dice.throw();
     let [r, g, b, strength] = plain.grid;
     Look {
+        // The way by angles rounds; the plain lamp must not.
         to_lamp: if dice.strength > 0.0 {
             to_lamp.to_array()
         } else {
