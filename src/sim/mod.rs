@@ -18,6 +18,7 @@ mod task;
 mod tests;
 mod truth;
 mod wire;
+mod world;
 
 pub use arm::SimArm;
 pub use build::{Build, Stage};
