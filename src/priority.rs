@@ -33,6 +33,12 @@ const USUAL: u8 = 31;
 #[cfg(windows)]
 const USUAL: u8 = 50;
 
+/// Nice 11 on Linux, utility on macOS, below normal on Windows.
+#[cfg(not(windows))]
+const PATIENT: u8 = 20;
+#[cfg(windows)]
+const PATIENT: u8 = 30;
+
 /// How long a thread's work can wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
@@ -40,6 +46,8 @@ pub enum Urgency {
     Arm,
     /// As anything else. For threads that an urgent one starts, because they begin with its priority.
     Usual,
+    /// After everything else of this machine: what may take as long as it takes.
+    Patient,
 }
 
 /// What the system granted to a thread.
@@ -52,6 +60,8 @@ pub enum Granted {
     Raised,
     /// It is one of many.
     Usual,
+    /// It has a smaller share than usual threads.
+    Lowered,
     /// It is one of many because the system refused more, in the system's words.
     Refused(String),
 }
@@ -62,6 +72,7 @@ impl fmt::Display for Granted {
             Self::Realtime => f.write_str("real-time"),
             Self::Raised => f.write_str("before usual threads"),
             Self::Usual => f.write_str("usual"),
+            Self::Lowered => f.write_str("after usual threads"),
             Self::Refused(why) => write!(f, "usual ({why})"),
         }
     }
@@ -75,6 +86,7 @@ pub fn claim(urgency: Urgency) -> Granted {
             (Granted::Raised, &|| set_usual(ARM_USUAL)),
         ]),
         Urgency::Usual => first_granted(&[(Granted::Usual, &|| set_usual(USUAL))]),
+        Urgency::Patient => first_granted(&[(Granted::Lowered, &|| set_usual(PATIENT))]),
     }
 }
 
@@ -197,6 +209,11 @@ mod tests {
     #[test]
     fn nothing_fails() {
         assert_eq!(would_get(Urgency::Usual), Granted::Usual);
+        let patient = would_get(Urgency::Patient);
+        assert!(
+            matches!(patient, Granted::Lowered | Granted::Refused(_)),
+            "{patient:?}"
+        );
         let arm = would_get(Urgency::Arm);
         assert!(
             matches!(

@@ -9,6 +9,7 @@ mod gamepad;
 mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
+mod lab_bench;
 pub mod log;
 #[cfg(feature = "gui")]
 mod pad;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::lab_bench::{self, LabBench};
 use crate::app::supply;
 use crate::app::takeoff::Takeoff;
 use crate::app::world::{self, World};
@@ -85,6 +86,7 @@ pub struct Rig {
     pub runtime: Runtime,
     cameras: Vec<Camera>,
     world: Option<World>,
+    lab: Option<LabBench>,
 }
 
 impl Rig {
@@ -130,6 +132,12 @@ impl Rig {
         setup.views = options.views;
         setup.seed = options.seed;
         setup.faults = options.faults;
+        let lab = options
+            .is_shown
+            .then(|| LabBench::start(lab_bench::folder()))
+            .transpose()
+            .context("cannot start the lab")?;
+        setup.lab = lab.as_ref().and_then(LabBench::link);
         let runtime = Runtime::start(setup).context("cannot start the control thread")?;
         let takeoff = options
             .takeoff
@@ -141,6 +149,7 @@ impl Rig {
             runtime,
             cameras,
             world,
+            lab,
         })
     }
 
@@ -151,6 +160,7 @@ impl Rig {
         let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
+        drop(self.lab);
         halted
     }
 }

@@ -13,7 +13,7 @@ const SLACK_ACTIONS: f64 = 2.0;
 
 impl Report {
     /// Sentences, the most important first.
-    pub(super) fn findings(&self) -> Vec<String> {
+    pub fn findings(&self) -> Vec<String> {
         let of = |section| -> Vec<&Row> {
             let own = self.rows.iter().filter(|row| row.section == section);
             own.collect()
@@ -149,8 +149,14 @@ mod tests {
             ..Report::default()
         };
         let said = report.findings();
-        assert!(said[0].contains("-30 %") && said[0].contains("9 against 9 of 10"), "{said:?}");
-        assert!(said[1].contains("the paper") && said[1].contains("-29 %"), "{said:?}");
+        assert!(
+            said[0].contains("-30 %") && said[0].contains("9 against 9 of 10"),
+            "{said:?}"
+        );
+        assert!(
+            said[1].contains("the paper") && said[1].contains("-29 %"),
+            "{said:?}"
+        );
     }
 
     #[test]
@@ -168,6 +174,9 @@ mod tests {
             ..Report::default()
         };
         assert!(report(3).findings()[0].contains("1 of 1"));
-        assert!(report(1).findings()[0].contains("0 of 1"), "fed below the bound");
+        assert!(
+            report(1).findings()[0].contains("0 of 1"),
+            "fed below the bound"
+        );
     }
 }

@@ -286,11 +286,7 @@ mod tests {
         };
         let once = || fly(knobs(Scheduling::Async, 0.7, 10), jitter.clone(), 8);
         assert_eq!(once(), once());
-        let other = fly(
-            knobs(Scheduling::Async, 0.7, 10),
-            jitter.reseeded(4),
-            8,
-        );
+        let other = fly(knobs(Scheduling::Async, 0.7, 10), jitter.reseeded(4), 8);
         assert_ne!(once().trace, other.trace);
     }
 

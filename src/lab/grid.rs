@@ -257,7 +257,10 @@ mod tests {
     fn a_quick_look_flies_a_fraction() {
         let runs = |quick| {
             let settings = settings(quick);
-            settings.iter().map(|it| it.course.runs.count()).sum::<u32>()
+            settings
+                .iter()
+                .map(|it| it.course.runs.count())
+                .sum::<u32>()
         };
         assert!(runs(true) * 3 < runs(false));
     }

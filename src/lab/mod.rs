@@ -19,7 +19,7 @@ pub use course::{Course, EpisodeRow, Runs};
 pub use flight::{Error, Flight, Plan};
 pub use grid::{Grid, Section, Setting};
 pub use meter::{Measures, TracePoint};
-pub use pilot::{EXPERT, Pilot};
+pub use pilot::Pilot;
 pub use report::Report;
 pub use row::Row;
 pub use runner::{Progress, Runner};

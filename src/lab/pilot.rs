@@ -7,19 +7,16 @@ use std::time::{Duration, Instant};
 
 use crate::lab::flight::Error;
 use crate::lab::seat::shared;
+use crate::latest::Latest;
 use crate::observation::{Frame, Observation};
 use crate::policy::{LoadRequest, Policy, PolicySpec, PredictOptions};
-use crate::runtime::{LatencyModel, PolicyLoader};
+use crate::runtime::{EXPERT, LatencyModel, PolicyLoader};
 use crate::sim::{Expert, SimArm, Truth};
-use crate::latest::Latest;
 
 /// Chunks that are measured, after one that is not: the first compiles and tunes.
 const CHUNKS: usize = 12;
 /// Edges of the picture that a policy is measured with.
 const SIZE: (u32, u32) = (640, 480);
-
-/// The name under which the scripted expert is asked for.
-pub const EXPERT: &str = "expert";
 
 /// The policy under test.
 #[derive(Clone)]

@@ -191,7 +191,11 @@ impl Play {
         let fact = match (self.done_at, self.flight.grounded()) {
             (Some(at), _) => format!("success at {:.1} s", at.as_secs_f32()),
             (None, Some(why)) => format!("grounded: {why}"),
-            (None, None) => format!("no success in {} s ({})", LIMIT.as_secs(), self.verdict.stage),
+            (None, None) => format!(
+                "no success in {} s ({})",
+                LIMIT.as_secs(),
+                self.verdict.stage
+            ),
         };
         self.check(fact, self.done_at.is_some());
     }

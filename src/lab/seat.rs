@@ -97,8 +97,8 @@ impl Policy for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::pilot::tests::{broken, waving};
     use crate::lab::pilot::Pilot;
+    use crate::lab::pilot::tests::{broken, waving};
 
     fn parts(pilot: Pilot) -> (PolicyLoader, LoadRequest) {
         match pilot {

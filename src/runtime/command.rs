@@ -3,7 +3,7 @@
 use crate::arm::Role;
 use crate::joint::Joint;
 use crate::runtime::workshop::Order;
-use crate::runtime::{Aggregate, ArmSource, Drive, Mode, RigOrder, RtcKnobs, Scheduling};
+use crate::runtime::{Aggregate, ArmSource, Drive, LabOrder, Mode, RigOrder, RtcKnobs, Scheduling};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,8 @@ pub enum Command {
     Acknowledge(u64),
     /// The operator wants something of the simulated rig: another table, slow motion, a cube elsewhere.
     Rig(RigOrder),
+    /// The operator wants something measured in the lab, or no longer.
+    Lab(LabOrder),
     /// The operator chose the arm in this role, or none. One that holds is not let go.
     UseArm(Role, Option<ArmSource>),
     /// The operator wants something of the workshop.

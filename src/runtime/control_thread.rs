@@ -19,7 +19,7 @@ use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
 use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
 use crate::runtime::watchdog::{self, Watchdog};
-use crate::runtime::{Command, EStop, Snapshot};
+use crate::runtime::{Command, EStop, LabLink, Snapshot};
 use crate::scene::Props;
 
 /// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
@@ -30,7 +30,6 @@ const STOP_LOOK: Duration = Duration::from_millis(5);
 
 /// Commands taken in one tick; a flood of them must not hold the arm up.
 const COMMANDS: usize = 256;
-
 
 /// Everything that the control thread owns.
 pub struct ControlThread {
@@ -43,6 +42,7 @@ pub struct ControlThread {
     pub estop: EStop,
     pub feeds: Vec<Feed>,
     pub props: Latest<Props>,
+    pub lab: Option<LabLink>,
     pub snapshot: Latest<Snapshot>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
@@ -112,6 +112,7 @@ impl ControlThread {
             cameras: self.bay.views(&self.feeds, now),
             props: self.bay.props(&self.props),
             rig: self.bay.rig(),
+            lab: self.lab.as_ref().and_then(|lab| lab.view.get()),
             workshop: self.bay.workshop(),
             pace: self.pacer.pace(),
         };
@@ -131,6 +132,9 @@ impl ControlThread {
             self.clock.set_rate(rate);
         }
         self.bay.tell_rig(outputs.rig);
+        if let Some(lab) = &mut self.lab {
+            outputs.lab.into_iter().for_each(&mut lab.order);
+        }
         if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
             self.bay.obey(outputs.arms, outputs.orders, &mut self.link);
         }

@@ -111,7 +111,12 @@ impl fmt::Display for LatencyModel {
                 write!(f, "{:.0} ± {:.0} ms", ms(mean), ms(sd))
             }
             Self::Measured { times, .. } => {
-                write!(f, "{:.0} ms, measured {} times", ms(&self.mean()), times.len())
+                write!(
+                    f,
+                    "{:.0} ms, measured {} times",
+                    ms(&self.mean()),
+                    times.len()
+                )
             }
         }
     }
@@ -152,6 +157,9 @@ mod tests {
             times: Arc::default(),
             seed: 1,
         };
-        assert_eq!((none.draw(3), none.mean()), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(
+            (none.draw(3), none.mean()),
+            (Duration::ZERO, Duration::ZERO)
+        );
     }
 }

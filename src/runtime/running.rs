@@ -23,7 +23,7 @@ use crate::runtime::supervisor::Patience;
 use crate::runtime::watchdog::{STALL, Watch, Watchdog};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, RigLink, Snapshot, Sources,
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, LabLink, RigLink, Snapshot, Sources,
     ViewBinding,
 };
 use crate::scene::Props;
@@ -63,6 +63,8 @@ pub struct Setup {
     pub props: Latest<Props>,
     /// The way to the simulated rig, if the pretend arm stands on one.
     pub rig: Option<RigLink>,
+    /// The way to the lab, if there is one.
+    pub lab: Option<LabLink>,
     pub loader: PolicyLoader,
     /// The policy to load at the start.
     pub policy: Option<LoadRequest>,
@@ -94,6 +96,7 @@ impl Setup {
             pretend_feeds: vec![],
             props: Latest::new(),
             rig: None,
+            lab: None,
             loader,
             policy: None,
             knobs: Knobs::default(),
@@ -161,6 +164,7 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         estop: EStop::default(),
         feeds: setup.feeds,
         props: setup.props,
+        lab: setup.lab,
         snapshot: Latest::new(),
         seat,
         policy: None,

@@ -13,7 +13,7 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Health, Knobs, LeaderView, Punctuality, RigView, Sources};
+use crate::runtime::{Fault, Health, Knobs, LabView, LeaderView, Punctuality, RigView, Sources};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -330,6 +330,8 @@ pub struct Snapshot {
     pub props: Arc<Props>,
     /// The simulated rig, while its arm is the one that is flown.
     pub rig: Option<Arc<RigView>>,
+    /// What is measured beside the run, if there is a lab.
+    pub lab: Option<Arc<LabView>>,
     /// Ports, who is on them, and what is being done there.
     pub workshop: Arc<WorkshopView>,
 }

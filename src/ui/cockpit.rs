@@ -12,6 +12,7 @@ use crate::ui::jog_panel::jog_ui;
 use crate::ui::joint_panel::joint_ui;
 use crate::ui::keys::keys_ui;
 use crate::ui::knob_panel::knob_ui;
+use crate::ui::lab_page::lab_ui;
 use crate::ui::latency_panel::{self, latency_ui};
 use crate::ui::leader_panel::leader_ui;
 use crate::ui::log_page::log_ui;
@@ -79,6 +80,7 @@ pub fn cockpit_ui(
         .show(ui, |ui| match draft.page {
             Page::Cockpit => {}
             Page::Setup => setup_ui(ui, snapshot, draft, commands),
+            Page::Lab => lab_ui(ui, snapshot, draft, commands),
             Page::Settings => settings_ui(ui, snapshot, draft, commands),
             Page::Log => log_ui(ui, snapshot, draft, commands),
             Page::Help => help_ui(ui, snapshot, draft, commands),

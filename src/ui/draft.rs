@@ -25,6 +25,7 @@ pub enum Page {
     #[default]
     Cockpit,
     Setup,
+    Lab,
     Settings,
     Log,
     Help,
@@ -32,9 +33,10 @@ pub enum Page {
 
 impl Page {
     /// All, in the order of the tabs.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Cockpit,
         Self::Setup,
+        Self::Lab,
         Self::Settings,
         Self::Log,
         Self::Help,
@@ -45,6 +47,7 @@ impl Page {
         match self {
             Self::Cockpit => "Cockpit",
             Self::Setup => "Set-up",
+            Self::Lab => "Lab",
             Self::Settings => "Settings",
             Self::Log => "Log",
             Self::Help => "Help",

@@ -17,6 +17,7 @@ mod joint_panel;
 mod keys;
 mod knob_panel;
 mod knob_slider;
+mod lab_page;
 mod latency_panel;
 mod leader_panel;
 mod log_page;

@@ -7,8 +7,7 @@ use clap::Args;
 
 use crate::cli::args::{DeviceArgs, JsonArgs, KnobArgs};
 use crate::cli::parse;
-use crate::lab::EXPERT;
-use crate::runtime::LatencyModel;
+use crate::runtime::{EXPERT, LatencyModel};
 use crate::sim::Task;
 
 /// The task of a run when none is named.
@@ -105,7 +104,8 @@ pub struct LabArgs {
 }
 
 fn task(text: &str) -> Result<Task, String> {
-    text.parse().map_err(|error: crate::sim::UnknownTask| error.to_string())
+    text.parse()
+        .map_err(|error: crate::sim::UnknownTask| error.to_string())
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ pub use eval::run as eval;
 
 use crate::app::wiring::policy_loader;
 use crate::cli::output::{Outcome, deliver};
-use crate::lab::{EXPERT, Grid, Pilot, Progress, Report, Row, Runner, Scenario, Setting};
+use crate::lab::{Grid, Pilot, Progress, Report, Row, Runner, Scenario, Setting};
 use crate::policy::LoadRequest;
+use crate::runtime::EXPERT;
 
 /// How often progress is told.
 const TELL: Duration = Duration::from_secs(5);

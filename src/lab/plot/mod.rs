@@ -154,7 +154,12 @@ fn threshold(rows: &[&Row]) -> Vec<Panel> {
     };
     vec![
         panel("Success", axis("success, %", 105.0, 0), 2, success),
-        panel("Time of a success", axis("time, s", longest * 1.15, 1), 0, time),
+        panel(
+            "Time of a success",
+            axis("time, s", longest * 1.15, 1),
+            0,
+            time,
+        ),
     ]
 }
 
@@ -191,7 +196,9 @@ fn windows(rows: &[&Row]) -> Vec<Panel> {
     if rows.is_empty() {
         return vec![];
     }
-    let words = rows.iter().map(|row| format!("{}, {}", row.label, row.latency));
+    let words = rows
+        .iter()
+        .map(|row| format!("{}, {}", row.label, row.latency));
     let points = rows.iter().enumerate();
     let bars = |mode: &str, colour| {
         let own = points.clone().filter(|(_, row)| row.mode == mode);
@@ -250,8 +257,8 @@ fn starvation(rows: &[&Row]) -> Vec<Panel> {
 
 #[cfg(test)]
 pub mod tests {
-    use super::*;
     pub use super::panel::tests::is_well_formed;
+    use super::*;
 
     #[test]
     fn rows_of_no_section_make_no_plot() {

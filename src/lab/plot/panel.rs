@@ -141,9 +141,8 @@ fn draw_head(head: &Area<'_>, panel: &Panel) -> Drawn {
     let title = words(TITLE).pos(Pos::new(HPos::Left, VPos::Center));
     let middle = HEAD / 2;
     head.draw(&Text::new(panel.title.clone(), (8, middle), title))?;
-    let width = |text: &str, size: i32| {
-        (text.chars().count() as f64 * f64::from(size) * LETTER) as i32
-    };
+    let width =
+        |text: &str, size: i32| (text.chars().count() as f64 * f64::from(size) * LETTER) as i32;
     let mut at = 8 + width(&panel.title, TITLE) + 24;
     for series in panel.series.iter().filter(|it| !it.name.is_empty()) {
         let style = ShapeStyle::from(&series.colour).stroke_width(3);

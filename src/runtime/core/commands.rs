@@ -69,6 +69,7 @@ impl Control {
             Command::ClearAlarm(joint) => self.clear_alarm(joint),
             Command::Acknowledge(id) => self.faults.acknowledge(id),
             Command::Rig(order) => self.order_rig(order, outputs),
+            Command::Lab(order) => outputs.lab.push(order),
             Command::UseArm(role, source) => self.use_arm(role, source, outputs),
             Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {

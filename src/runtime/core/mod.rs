@@ -36,6 +36,7 @@ use std::time::Duration;
 
 pub use self::arm_input::{ArmFailure, ArmInput, ArmState};
 use self::health::HealthWatch;
+use self::sense::LateWatch;
 use crate::action::Action;
 use crate::arm::{Clearance, Role};
 use crate::clock::Tick;
@@ -58,8 +59,9 @@ use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor
 use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
-    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LeaderView, Mode,
-    PolicyStatus, Punctuality, RigOrder, RigView, Sample, Snapshot, Sources, Stopped, ViewBinding,
+    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LabOrder, LabView,
+    LeaderView, Mode, PolicyStatus, Punctuality, RigOrder, RigView, Sample, Snapshot, Sources,
+    Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -123,6 +125,7 @@ pub struct Inputs {
     pub props: Arc<Props>,
     /// How the simulated rig is, while its arm is flown.
     pub rig: Option<Arc<RigView>>,
+    pub lab: Option<Arc<LabView>>,
     /// What the workshop shows.
     pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
@@ -164,6 +167,7 @@ pub struct Outputs {
     pub rate: Option<f32>,
     /// What the simulated rig is to do.
     pub rig: Vec<RigOrder>,
+    pub lab: Vec<LabOrder>,
     /// Let the arm in this role go and take this one, in their order.
     pub arms: Vec<(Role, Option<ArmSource>)>,
     /// What the workshop is to do, after that.
@@ -294,16 +298,9 @@ pub struct Control {
     ordered: ArmOrder,
     props: Arc<Props>,
     rig: Rig,
+    lab: Option<Arc<LabView>>,
     pace: Pace,
     late_watch: LateWatch,
-}
-
-/// Where the count of late ticks stood when the present stretch began.
-#[derive(Debug, Default)]
-struct LateWatch {
-    since: Duration,
-    late: u64,
-    tick: u64,
 }
 
 impl Control {
@@ -369,7 +366,7 @@ impl Control {
     /// The answer that the policy owes: the number of the request, or 0 while it is loaded, and since when.
     pub fn awaited_policy(&self) -> Option<(u64, Duration)> {
         let loading = matches!(self.supervisor.status(), PolicyStatus::Loading(_));
-        let asked = self.supervisor.in_flight().map(|asked| (asked.id, asked.at));
+        let asked = self.supervisor.in_flight().map(|it| (it.id, it.at));
         asked.or(loading.then_some((0, Duration::ZERO)))
     }
 
@@ -381,6 +378,7 @@ impl Control {
         self.cameras = inputs.cameras;
         self.props = inputs.props;
         self.see_rig(inputs.rig);
+        self.lab = inputs.lab;
         self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);

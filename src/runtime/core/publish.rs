@@ -101,6 +101,7 @@ impl Control {
             max_step: self.arm.max_step,
             props: Arc::clone(&self.props),
             rig: self.rig.view.clone(),
+            lab: self.lab.clone(),
             workshop: Arc::clone(&self.workshop),
         }
     }

@@ -6,7 +6,7 @@ use crate::joint::{JOINT_COUNT, JointVec};
 use crate::runtime::binding::{camera_of, guess};
 use crate::runtime::cameras::FRESH;
 use crate::runtime::core::{
-    ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, LateWatch, Pace, Wanted,
+    ArmFailure, ArmInput, ArmOrder, ArmState, Control, LOST_AFTER, Pace, Wanted,
 };
 use crate::runtime::fault_book::{Words, words};
 use crate::runtime::{CameraStatus, CameraView, Connection, FaultKind, Mode, ViewBinding};
@@ -16,6 +16,14 @@ const LATE_STRETCH: Duration = Duration::from_secs(2);
 
 /// The share of periods missed in a stretch that is a fault.
 const LATE_SHARE: f64 = 0.2;
+
+/// Where the count of late ticks stood when the present stretch began.
+#[derive(Debug, Default)]
+pub(super) struct LateWatch {
+    since: Duration,
+    late: u64,
+    tick: u64,
+}
 
 impl Control {
     /// Takes in the arm's state.
