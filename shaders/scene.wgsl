@@ -254,7 +254,7 @@ fn table_fragment(point: TablePoint) -> @location(0) vec4<f32> {
     var color = mix(frame.table.xyz, frame.grid.xyz, frame.grid.w * line * far);
     for (var k = 0u; k < min(u32(frame.contact_area.w), MARKS); k++) {
         let place = frame.mark_places[k];
-        let away = distance(point.position.xy, place.xy);
+        let away = length(point.position.xy - place.xy);
         color = mix(color, frame.mark_colors[k].xyz, mark_cover(away, place.z, footprint));
     }
     let open_sky = table_sky(point.position.xy);
