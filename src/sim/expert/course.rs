@@ -11,8 +11,11 @@ use crate::sim::{Task, Truth};
 
 /// How long after a command the arm is where it was sent while it moves, seconds.
 const LAG: f32 = 0.12;
-/// A guess by the clock is taken where the arm's place agrees with it this well, seconds: less and more lag than usual.
-const AGREES: (f32, f32) = (0.12, 0.09);
+/// The time that the clock says is believed when the arm is about as near to its place there as to any other, squared degrees.
+/// An arm that presses on something never quite gets where it was sent.
+const AGREES: f32 = 10.0;
+/// An arm that has not come on for so long is stuck, seconds.
+const STUCK: f32 = 2.5;
 /// Farther from its path than this the arm has been led away, robot units of any body joint.
 const ASTRAY: f32 = 12.0;
 /// How far around the guess the arm is looked for, seconds.
@@ -44,6 +47,8 @@ pub struct Course {
     /// At this moment of the rig's clock the plan was at this time of its path.
     at: Duration,
     time: f32,
+    /// For how long the arm has not come on, seconds.
+    stuck: f32,
 }
 
 impl Course {
@@ -79,7 +84,17 @@ impl Course {
             };
             return self.begin(task, truth, departure, committed);
         };
+        let came_on = place.command > self.time + 0.1 * elapsed;
+        self.stuck = if came_on { 0.0 } else { self.stuck + elapsed };
         (self.at, self.time) = (truth.at, place.command);
+        if self.stuck > STUCK {
+            self.past.failures += 1;
+            let departure = Departure {
+                joints: state,
+                speeds: JointVec::default(),
+            };
+            return self.begin(task, truth, departure, committed);
+        }
         if self.is_void(task, truth, place.sensed) {
             let departure = self.departure(truth, state);
             return self.begin(task, truth, departure, committed);
@@ -134,6 +149,7 @@ impl Course {
         let departure = committed.map_or(departure, |committed| committed.departure);
         self.plan = Some(plan(task, truth, self.past, departure));
         self.at = truth.at;
+        self.stuck = 0.0;
         self.time = committed.map_or(STEP_S, |committed| -committed.time);
         self.time
     }
@@ -166,7 +182,6 @@ struct Place {
 
 /// Finds the arm on a path, near the time that its clock says; `None` when it is not there.
 fn located(path: &Path, guess: f32, elapsed: f32, truth: &Truth, state: JointVec) -> Option<Place> {
-    let first = guess - elapsed - LOOK_BACK;
     let index = |time: f32| (time.max(0.0) / STEP_S) as usize;
     let lagged = guess - LAG;
     let cost = |k: usize| -> Option<f32> {
@@ -177,20 +192,23 @@ fn located(path: &Path, guess: f32, elapsed: f32, truth: &Truth, state: JointVec
         Some(body + grip * grip + TIE * late * late)
     };
     let last = path.len().saturating_sub(1);
-    let looked = index(first).min(last)..=index(guess + LOOK_AHEAD).min(last);
-    let (nearest, _) = looked
+    let [first, late] =
+        [guess - elapsed - LOOK_BACK, guess + LOOK_AHEAD].map(|time| index(time).min(last));
+    let (nearest, least) = (first..=late)
         .filter_map(|k| cost(k).map(|cost| (k, cost)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     if astray(path.expected(nearest)?, state) > ASTRAY {
         return None;
     }
+    let due = index(lagged).min(last);
+    if cost(due).is_some_and(|cost| cost < least + AGREES) {
+        return Some(Place {
+            sensed: lagged,
+            command: guess,
+        });
+    }
     let sensed = nearest as f32 * STEP_S;
-    let late = guess - sensed;
-    let command = if nearest == last || (LAG - AGREES.0..LAG + AGREES.1).contains(&late) {
-        guess
-    } else {
-        sensed + LAG * liveliness(path.speed(sensed), truth.speeds)
-    };
+    let command = sensed + LAG * liveliness(path.speed(sensed), truth.speeds);
     Some(Place { sensed, command })
 }
 

@@ -2,7 +2,7 @@
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
-use glam::{Vec2, Vec3};
+use glam::{Quat, Vec2, Vec3};
 
 use crate::joint::Joint;
 use crate::sim::Truth;
@@ -38,8 +38,9 @@ const PRESS: f32 = -0.0015;
 const CAGE: f32 = 0.006;
 
 /// A plan under way of being made.
-pub struct Draft<'a> {
-    pub truth: &'a Truth,
+pub struct Draft {
+    /// The table as it will be when the route has come to where it is.
+    pub truth: Truth,
     route: Route,
     checks: Vec<Check>,
     failures: usize,
@@ -48,11 +49,11 @@ pub struct Draft<'a> {
     since: f32,
 }
 
-impl<'a> Draft<'a> {
+impl Draft {
     /// A plan that begins where the arm is.
-    pub fn new(truth: &'a Truth, departure: Departure, failures: usize) -> Self {
+    pub fn new(truth: &Truth, departure: Departure, failures: usize) -> Self {
         Self {
-            truth,
+            truth: truth.clone(),
             route: Route::from(departure),
             checks: Vec::new(),
             failures,
@@ -110,7 +111,7 @@ impl<'a> Draft<'a> {
             self.rise();
             return Ok(());
         }
-        let ways = grasps(self.truth, index);
+        let ways = grasps(&self.truth, index);
         let Some(grasp) = ways.get(self.failures % ways.len().max(1)).copied() else {
             return Err(self.out_of_reach(index));
         };
@@ -145,7 +146,7 @@ impl<'a> Draft<'a> {
         beside: &[usize],
     ) -> Result<(), String> {
         let edge = self.truth.cubes[index].cube.edge;
-        let Some(tip) = release(self.truth, index, spots, beside) else {
+        let Some((tip, facing)) = release(&self.truth, index, spots, beside) else {
             return Err(format!(
                 "the place for the {} cube is out of the gripper's reach",
                 self.truth.cubes[index].colour
@@ -170,6 +171,9 @@ impl<'a> Draft<'a> {
         );
         self.since = self.route.time();
         self.holds = None;
+        let cube = &mut self.truth.cubes[index].cube;
+        cube.position = tip.position;
+        cube.orientation = Quat::from_rotation_z(facing);
         self.route.go(
             Way::Straight,
             Tip {

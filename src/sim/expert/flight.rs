@@ -1,18 +1,13 @@
-//! Flies the expert against the physics by the shortest way there is, without bus and runtime: for tests and tuning.
+//! Flies the expert against the physics through the real driver, without the runtime, on a virtual clock: for tests and tuning.
 
 use std::time::Duration;
 
-use crate::arm::{Calibration, Limits, Motion};
-use crate::joint::{JOINT_COUNT, Joint, JointVec};
-use crate::kinematics::radians_from_robot;
-use crate::latest::Latest;
+use crate::arm::{Arm, Options, TorqueStep};
+use crate::clock::Clock;
+use crate::joint::JointVec;
 use crate::observation::Observation;
-use crate::policy::{Policy as _, PredictOptions};
-use crate::sim::world::{Drive, STEP, World};
-use crate::sim::{Expert, Referee, Task, Truth};
-
-/// Where the arm stands at first.
-const HOME: JointVec = JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
+use crate::policy::{Policy as _, PredictOptions, RtcGuidance, RtcSchedule};
+use crate::sim::{Expert, Referee, SimArm, Task, Truth};
 
 /// How chunks are asked for and executed.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +15,23 @@ pub struct Schedule {
     pub fps: f32,
     /// Ticks from an observation to its chunk.
     pub latency: usize,
-    /// The next chunk is asked for when so many actions are left; 0 waits until the arm stands.
+    /// The next chunk is asked for when so many actions are left.
     pub low: usize,
     /// Actions of a chunk that are executed.
     pub kept: usize,
+    /// Chunks continue what is left of the one before.
+    pub rtc: bool,
 }
 
 impl Schedule {
-    pub const SYNC: Self = Self { fps: 30.0, latency: 0, low: 0, kept: 10 };
+    /// Observe, execute ten actions, observe again, with a policy that takes no time.
+    pub const SYNC: Self = Self {
+        fps: 30.0,
+        latency: 0,
+        low: 0,
+        kept: 10,
+        rtc: false,
+    };
 }
 
 /// How a flight ended.
@@ -36,90 +40,176 @@ pub struct Landing {
     pub done_after: Option<Duration>,
     pub stage: String,
     pub last: Truth,
-    /// Largest change of the commands' speed between two ticks, degrees a second.
-    pub jolt: f32,
+    /// Ticks without an action after the first chunk.
+    pub starved: usize,
+    /// Way of all body joints back against where they went a tick before, degrees: 0 for a motion that flows.
+    pub back: f32,
+    /// What the expert warned of.
+    pub warnings: Vec<String>,
 }
 
-/// A servo that follows its goal.
-fn drives(goal: JointVec) -> [Drive; JOINT_COUNT] {
-    let angles = radians_from_robot(goal);
-    Joint::ALL.map(|joint| Drive {
-        target: angles[joint.index()],
-        stiffness: 50.0,
-        damping: 2.0,
-        torque: if joint == Joint::Gripper { 0.6 } else { 2.94 },
-        ..Drive::default()
-    })
+/// What of a chunk is under way.
+struct Coming {
+    due: usize,
+    consumed: usize,
+    actions: Vec<JointVec>,
+    normalized: Vec<Vec<f32>>,
 }
 
-/// One episode of at most `seconds`; `disturb` may do something to the world at each tick.
+/// The runtime's queue in a few lines.
+#[derive(Default)]
+struct Queue {
+    actions: Vec<(JointVec, Vec<f32>)>,
+    consumed: usize,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<JointVec> {
+        if self.actions.is_empty() {
+            return None;
+        }
+        self.consumed += 1;
+        Some(self.actions.remove(0).0)
+    }
+
+    /// Blends a chunk in by a linear ramp, or puts it in the place of what is left.
+    fn merge(&mut self, coming: Coming, replaces: bool) {
+        let past = self.consumed - coming.consumed;
+        let fresh = coming.actions.into_iter().zip(coming.normalized).skip(past);
+        if replaces {
+            self.actions = fresh.collect();
+            return;
+        }
+        let width = self.actions.len().min(fresh.len()) as f32;
+        for (k, new) in fresh.enumerate() {
+            match self.actions.get_mut(k) {
+                Some(old) => {
+                    let share = ((k + 1) as f32 / width).min(1.0);
+                    old.0 = old.0.zip(new.0, |old, new| old + share * (new - old));
+                    old.1 = new.1;
+                }
+                None => self.actions.push(new),
+            }
+        }
+    }
+}
+
+/// One episode of at most `seconds`; `disturb` may do something to the rig at each tick, told the time since the start.
 pub fn fly(
     task: Task,
     seed: u64,
     schedule: Schedule,
     seconds: f32,
-    mut disturb: impl FnMut(&mut World, f32),
+    disturb: impl FnMut(&SimArm, f32),
 ) -> Landing {
-    let mut world = World::new(&task.layout(seed), radians_from_robot(HOME));
-    let feed = Latest::new();
-    let mut expert = Expert::new(feed.clone(), schedule.fps);
-    let mut referee = Referee::new(task);
-    let limits = Limits::new(&Calibration::simulated());
-    let mut motion = Motion::at(HOME);
-    let (mut queue, mut coming): (Vec<JointVec>, Option<(usize, usize, Vec<JointVec>)>) = (Vec::new(), None);
-    let (mut now, mut jolt) = (Duration::ZERO, 0.0_f32);
-    let mut consumed = 0;
-    let mut stage = String::new();
-    for tick in 0..(seconds * schedule.fps) as usize {
-        let truth = world.truth(now);
-        feed.set(truth.clone());
-        if coming.is_none() && queue.len() <= schedule.low {
-            let observation = Observation {
-                state: truth.joints.0.to_vec(),
-                task: task.to_string(),
-                ..Observation::default()
-            };
-            let chunk = expert.predict_action_chunk(&observation, &PredictOptions::default()).unwrap();
-            let actions = chunk.actions.iter().take(schedule.kept).filter_map(|row| JointVec::from_slice(row));
-            coming = Some((tick + schedule.latency, consumed, actions.collect()));
-        }
-        if let Some((_, asked, actions)) = coming.take_if(|(due, ..)| *due <= tick) {
-            merge(&mut queue, actions.get(consumed - asked..).unwrap_or(&[]));
-        }
-        let goal = if queue.is_empty() {
-            motion.position
-        } else {
-            consumed += 1;
-            queue.remove(0)
-        };
-        let (next, _) = limits.advance(&motion, goal, 1.0 / schedule.fps);
-        jolt = jolt.max(next.velocity.max_abs_diff(motion.velocity));
-        motion = next;
-        disturb(&mut world, now.as_secs_f32());
-        let end = Duration::from_secs_f32((tick + 1) as f32 / schedule.fps);
-        while now + STEP <= end {
-            world.step(&drives(motion.position));
-            now += STEP;
-            let verdict = referee.watch(&world.truth(now));
-            stage = verdict.stage;
-            if verdict.is_done {
-                return Landing { done_after: Some(now), stage, last: world.truth(now), jolt };
-            }
-        }
-    }
-    Landing { done_after: None, stage, last: world.truth(now), jolt }
+    fly_as(|_| task.to_string(), task, seed, schedule, seconds, disturb)
 }
 
-/// Blends a chunk into the queue, as the runtime does by a linear ramp.
-fn merge(queue: &mut Vec<JointVec>, fresh: &[JointVec]) {
-    let width = queue.len().min(fresh.len());
-    for (k, new) in fresh.iter().enumerate() {
-        match queue.get_mut(k) {
-            Some(old) => {
-                let share = (k + 1) as f32 / width as f32;
-                *old = old.zip(*new, |old, new| old + share * (new - old));
+/// The same with other words for the task, which may change with time.
+pub fn fly_as(
+    words: impl Fn(f32) -> String,
+    task: Task,
+    seed: u64,
+    schedule: Schedule,
+    seconds: f32,
+    mut disturb: impl FnMut(&SimArm, f32),
+) -> Landing {
+    let clock = Clock::virtual_at_zero();
+    let rig = SimArm::on_table(clock.clone(), &task.layout(seed));
+    let mut arm = armed(&rig);
+    arm.set_period(Duration::from_secs_f32(1.0 / schedule.fps));
+    let mut expert = Expert::new(rig.truth_feed(), schedule.fps);
+    let mut referee = Referee::new(task);
+    let (mut queue, mut coming) = (Queue::default(), None::<Coming>);
+    let mut landing = Landing {
+        done_after: None,
+        stage: String::new(),
+        last: rig.truth(),
+        starved: 0,
+        back: 0.0,
+        warnings: Vec::new(),
+    };
+    let start = clock.now();
+    let mut sent = [rig.pose(); 3];
+    for tick in 0..(seconds * schedule.fps) as usize {
+        let since = tick as f32 / schedule.fps;
+        let state = arm.read_state().unwrap();
+        if coming.is_none() && queue.actions.len() <= schedule.low {
+            let observation = Observation {
+                state: state.0.to_vec(),
+                task: words(since),
+                ..Observation::default()
+            };
+            let rtc = (schedule.rtc && !queue.actions.is_empty()).then(|| guidance(&queue, schedule));
+            let options = PredictOptions { rtc, ..PredictOptions::default() };
+            let chunk = expert.predict_action_chunk(&observation, &options).unwrap();
+            landing.warnings.extend(chunk.warnings);
+            landing.warnings.dedup();
+            let rows = chunk.actions.iter().take(schedule.kept);
+            coming = Some(Coming {
+                due: tick + schedule.latency,
+                consumed: queue.consumed,
+                actions: rows.filter_map(|row| JointVec::from_slice(row)).collect(),
+                normalized: chunk.actions_normalized,
+            });
+        }
+        if let Some(coming) = coming.take_if(|coming| coming.due <= tick) {
+            queue.merge(coming, schedule.rtc);
+        }
+        let action = queue.take();
+        landing.starved += usize::from(action.is_none() && queue.consumed > 0);
+        let goal = arm.send_action(action.unwrap_or(sent[2])).unwrap();
+        sent = [sent[1], sent[2], goal];
+        landing.back += back(sent);
+        disturb(&rig, since);
+        let end = start + Duration::from_secs_f32((tick + 1) as f32 / schedule.fps);
+        while clock.now() < end {
+            clock.sleep_until(end.min(clock.now() + Duration::from_millis(12)));
+            rig.advance();
+            let verdict = referee.watch(&rig.truth());
+            landing.stage = verdict.stage;
+            if verdict.is_done && landing.done_after.is_none() {
+                landing.done_after = Some(clock.now() - start);
             }
-            None => queue.push(*new),
+        }
+        landing.last = rig.truth();
+        if landing.done_after.is_some() {
+            break;
         }
     }
+    landing
+}
+
+/// A driver with torque on.
+fn armed(rig: &SimArm) -> Arm {
+    let options = Options {
+        clock: rig.clock().clone(),
+        ..Options::default()
+    };
+    let mut arm = Arm::connect(rig.port(), rig.calibration(), options).unwrap();
+    arm.begin_arming();
+    while let TorqueStep::Going(_) = arm.advance_torque().unwrap() {
+        rig.clock().advance(Duration::from_millis(10));
+    }
+    arm
+}
+
+fn guidance(queue: &Queue, schedule: Schedule) -> RtcGuidance {
+    let rtc = RtcGuidance {
+        left_over: queue.actions.iter().map(|(_, row)| row.clone()).collect(),
+        inference_delay: schedule.latency.min(queue.actions.len()),
+        execution_horizon: 10,
+        max_guidance_weight: 10.0,
+        schedule: RtcSchedule::Linear,
+    };
+    rtc.extended()
+}
+
+/// How far the last step goes back against the one before.
+fn back([first, second, third]: [JointVec; 3]) -> f32 {
+    (0..5)
+        .map(|k| (second.0[k] - first.0[k], third.0[k] - second.0[k]))
+        .filter(|(before, after)| before * after < 0.0)
+        .map(|(before, after)| before.abs().min(after.abs()))
+        .sum()
 }

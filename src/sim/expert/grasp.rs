@@ -116,10 +116,11 @@ pub struct Spot {
     pub face: f32,
 }
 
-/// The best pose to let go of cube `held` at one of these spots; other things at `beside` do not count as in the way.
-pub fn release(truth: &Truth, held: usize, spots: &[Spot], beside: &[usize]) -> Option<Tip> {
+/// The best pose to let go of cube `held` at one of these spots, and the direction in which it will face, radians. Cubes in
+/// `beside` do not count as in the way.
+pub fn release(truth: &Truth, held: usize, spots: &[Spot], beside: &[usize]) -> Option<(Tip, f32)> {
     let edge = truth.cubes.get(held)?.cube.edge;
-    let mut best: Option<(f32, Tip)> = None;
+    let mut best: Option<(f32, (Tip, f32))> = None;
     for spot in spots {
         for k in 0..4 {
             let yaw = wrapped(spot.face + FRAC_PI_2 * k as f32);
@@ -138,7 +139,7 @@ pub fn release(truth: &Truth, held: usize, spots: &[Spot], beside: &[usize]) -> 
             let score =
                 fingers.room(truth, &ignored).min(itself).min(ROOMY) - ROLL_COST * tip.roll.abs();
             if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, tip));
+                best = Some((score, (tip, spot.face)));
             }
         }
     }
@@ -147,13 +148,12 @@ pub fn release(truth: &Truth, held: usize, spots: &[Spot], beside: &[usize]) -> 
 
 /// Places for a cube of this edge in a tray.
 pub fn tray_spots(tray: &Tray, edge: f32) -> Vec<Spot> {
-    let reach = 0.24 * tray.inner;
+    let reach = 0.21 * tray.inner;
     let corners = [
         vec2(1.0, 1.0),
         vec2(1.0, -1.0),
         vec2(-1.0, 1.0),
         vec2(-1.0, -1.0),
-        vec2(0.0, 0.0),
     ];
     let spot = |corner: Vec2| Spot {
         place: tray.position + Vec2::from_angle(tray.turn).rotate(corner * reach),
@@ -257,9 +257,9 @@ mod tests {
         let mut truth = truth_of(&Task::PutInBox(Colour::Red).layout(2));
         let tray = truth.trays[0].1;
         let spots = tray_spots(&tray, 0.028);
-        let first = release(&truth, 0, &spots, &[]).unwrap();
+        let (first, _) = release(&truth, 0, &spots, &[]).unwrap();
         truth.cubes[1].cube.position = first.position;
-        let second = release(&truth, 0, &spots, &[]).unwrap();
+        let (second, _) = release(&truth, 0, &spots, &[]).unwrap();
         assert!(second.position.distance(first.position) > 0.04);
         let inside = tray_from_base(&tray, second.position.truncate()).abs();
         assert!(inside.max_element() < 0.5 * tray.inner.x - 0.014);

@@ -142,12 +142,7 @@ pub fn plan(task: Task, truth: &Truth, past: Past, mut departure: Departure) -> 
 }
 
 /// What has to be done for a task that is not fulfilled, or why it cannot be.
-fn work(
-    task: Task,
-    truth: &Truth,
-    held: Option<usize>,
-    mut draft: Draft<'_>,
-) -> Result<Plan, String> {
+fn work(task: Task, truth: &Truth, held: Option<usize>, mut draft: Draft) -> Result<Plan, String> {
     let find = |colour: Colour| {
         truth
             .cube_of(colour)
@@ -218,7 +213,7 @@ fn work(
 }
 
 /// All that is left to sort, beginning with one cube.
-fn sort(truth: &Truth, first: usize, mut draft: Draft<'_>) -> Result<Plan, String> {
+fn sort(truth: &Truth, first: usize, mut draft: Draft) -> Result<Plan, String> {
     let rest = unsorted(truth).into_iter().filter(|index| *index != first);
     for index in [first].into_iter().chain(rest) {
         let cube = &truth.cubes[index];
@@ -278,12 +273,12 @@ pub(super) fn free_spots(truth: &Truth, held: usize, from: Vec2) -> Vec<Spot> {
 /// Where an arm rests: as a simulated one stands at first.
 pub const HOME: JointVec = JointVec([0.0, -50.0, 50.0, 50.0, 0.0, 20.0]);
 
-impl Draft<'_> {
+impl Draft {
     /// Puts a cube down where it is in nobody's way.
     fn put_aside(&mut self, held: usize) -> Result<(), String> {
         let from = self.truth.cubes[held].cube.position.truncate();
-        let spots = free_spots(self.truth, held, from);
-        if release(self.truth, held, &spots, &[]).is_none() {
+        let spots = free_spots(&self.truth, held, from);
+        if release(&self.truth, held, &spots, &[]).is_none() {
             return Err(
                 "there is no free place on the table for what the gripper holds".to_owned(),
             );
@@ -293,7 +288,7 @@ impl Draft<'_> {
 
     /// Waits above a cube that a person moves.
     fn follow(&mut self, index: usize) -> Result<(), String> {
-        let above = grasp::grasps(self.truth, index)
+        let above = grasp::grasps(&self.truth, index)
             .first()
             .map(|grasp| grasp.around().at_height(TRANSIT + 0.02));
         let above = above.ok_or_else(|| self.out_of_reach(index))?;
