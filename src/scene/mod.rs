@@ -2,6 +2,7 @@
 
 mod arm_model;
 mod bench;
+mod blocks;
 mod canvas;
 mod contact;
 mod input;
