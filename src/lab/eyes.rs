@@ -18,21 +18,25 @@ const RATE_HZ: f32 = 30.0;
 #[derive(Debug)]
 pub struct Eyes {
     feeds: [Feed; 2],
-    grey: Arc<[u8]>,
+    /// Width and height of what they show, and its pixels.
+    size: [u32; 2],
+    pixels: Vec<Arc<[u8]>>,
     seq: u64,
     frozen: Option<usize>,
 }
 
 impl Eyes {
-    /// Cameras that have delivered nothing yet.
+    /// Cameras that show a grey speck and have delivered nothing yet.
     pub fn open() -> Self {
         let feeds = CAMERAS.map(|name| Feed::new(name, "made for a measured run"));
         for feed in &feeds {
             feed.state.set(FeedState::Live { rate_hz: RATE_HZ });
         }
+        let grey: Arc<[u8]> = vec![127; (SMALL * SMALL * 3) as usize].into();
         Self {
             feeds,
-            grey: vec![127; (SMALL * SMALL * 3) as usize].into(),
+            size: [SMALL, SMALL],
+            pixels: vec![Arc::clone(&grey), grey],
             seq: 0,
             frozen: None,
         }
@@ -48,18 +52,20 @@ impl Eyes {
         self.frozen = camera;
     }
 
-    /// Delivers pictures taken at `now`; `drawn` are pixels of the given size, a grey speck is shown without them.
-    pub fn deliver(&mut self, now: Duration, drawn: Option<([u32; 2], [Arc<[u8]>; 2])>) {
+    /// From now on the cameras show these pictures, RGB, in the order of [`CAMERAS`].
+    pub fn show(&mut self, size: [u32; 2], pixels: Vec<Arc<[u8]>>) {
+        (self.size, self.pixels) = (size, pixels);
         self.seq += 1;
-        let (size, pixels) = drawn.unwrap_or_else(|| {
-            let grey = || Arc::clone(&self.grey);
-            ([SMALL, SMALL], [grey(), grey()])
-        });
-        for (at, (feed, rgb)) in self.feeds.iter().zip(pixels).enumerate() {
+    }
+
+    /// Delivers what they show, taken at `now`.
+    pub fn deliver(&mut self, now: Duration) {
+        let [width, height] = self.size;
+        for (at, (feed, rgb)) in self.feeds.iter().zip(&self.pixels).enumerate() {
             if self.frozen == Some(at) {
                 continue;
             }
-            if let Some(frame) = Frame::new(size[0], size[1], rgb, self.seq, now) {
+            if let Some(frame) = Frame::new(width, height, Arc::clone(rgb), self.seq, now) {
                 feed.frames.set(frame);
             }
         }
@@ -74,9 +80,9 @@ mod tests {
     fn a_frozen_camera_delivers_nothing_new() {
         let mut eyes = Eyes::open();
         let second = Duration::from_secs(1);
-        eyes.deliver(second, None);
+        eyes.deliver(second);
         eyes.freeze(Some(1));
-        eyes.deliver(second * 2, None);
+        eyes.deliver(second * 2);
         let times = || {
             let feeds = eyes.feeds();
             let taken = feeds.iter().map(|feed| feed.frames.get());

@@ -11,13 +11,16 @@ use crate::lab::eyes::Eyes;
 use crate::lab::meter::Meter;
 use crate::lab::pilot::Pilot;
 use crate::runtime::{
-    Command, Connection, Connector, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, Setup,
-    Snapshot, Stepped,
+    Command, Connection, Connector, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, Scheduling,
+    Setup, Snapshot, Stepped,
 };
-use crate::sim::SimArm;
+use crate::sim::{Scenery, SimArm, SimStudio, Viewpoint};
 
 /// How long a take-off may take, virtual time.
 const TAKE_OFF: Duration = Duration::from_secs(30);
+
+/// Width and height of the pictures for a policy that sees: those of the rig's cameras, pixels.
+const PICTURE: [u32; 2] = [320, 240];
 
 /// Why there is nothing to measure.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +72,10 @@ pub struct Flight {
     /// When the policy took over, on the virtual clock.
     pub began: Duration,
     latency: LatencyModel,
+    /// Draws for a policy that sees.
+    studio: Option<SimStudio>,
+    /// When the open request left.
+    asked: Duration,
 }
 
 impl Flight {
@@ -97,6 +104,8 @@ impl Flight {
             seen: Arc::default(),
             began: Duration::ZERO,
             latency: plan.latency.clone(),
+            studio: pilot.sees().then(studio),
+            asked: Duration::ZERO,
         };
         flight.until("it does not connect", |seen| {
             matches!(seen.connection, Connection::Connected { .. })
@@ -123,6 +132,7 @@ impl Flight {
             self.tell(Command::Resume)?;
             self.until("the stop is not released", |seen| seen.stopped.is_none())?;
         }
+        self.look();
         self.tell(Command::SetMode(Mode::Policy))?;
         self.until("it does not drive", |seen| seen.mode == Mode::Policy)
     }
@@ -154,10 +164,42 @@ impl Flight {
 
     /// One control period.
     pub fn tick(&mut self) -> &Snapshot {
-        self.eyes.deliver(self.now(), None);
+        if self.may_ask() {
+            self.look();
+        }
+        self.eyes.deliver(self.now());
         self.seen = self.runtime.tick();
+        if self.seen.history.back().is_some_and(|it| it.requested) {
+            self.asked = self.seen.now;
+        }
         self.meter.read(&self.seen);
         &self.seen
+    }
+
+    /// Shows a policy that sees what is before it now.
+    fn look(&mut self) {
+        if let Some(studio) = &mut self.studio {
+            let truth = self.arm.truth();
+            let pixels = studio.draw(truth.joints, &truth.props());
+            self.eyes.show(PICTURE, pixels);
+        }
+    }
+
+    /// Whether the policy may be asked in the next tick: drawing costs more than the rest of a tick.
+    fn may_ask(&self) -> bool {
+        let (seen, knobs) = (&self.seen, &self.seen.knobs);
+        if self.studio.is_none() || seen.mode != Mode::Policy {
+            return false;
+        }
+        if seen.policy == (PolicyStatus::Ready { busy: true }) {
+            // The answer that comes next may be asked after at once.
+            let latency = self.latency.draw(seen.requests);
+            let period = Duration::from_secs_f32(1.0 / knobs.fps);
+            return seen.now + period * 2 >= self.asked + latency;
+        }
+        let is_low = seen.queue.fill < knobs.chunk_size_threshold;
+        let plans_ahead = knobs.scheduling != Scheduling::Sync;
+        seen.queue.upcoming.is_empty() || plans_ahead && is_low
     }
 
     /// From now on every answer takes this many times as long as planned.
@@ -212,6 +254,12 @@ impl Flight {
     }
 }
 
+/// Draws both cameras as the plain rig has them.
+fn studio() -> SimStudio {
+    let cameras = [Viewpoint::Front, Viewpoint::Wrist];
+    SimStudio::new(PICTURE, Scenery::plain(), &cameras)
+}
+
 /// Connects the real driver to the pretend arm.
 fn connector(arm: SimArm) -> Connector {
     Box::new(move || {
@@ -229,7 +277,6 @@ mod tests {
     use crate::clock::Clock;
     use crate::lab::Measures;
     use crate::lab::pilot::tests::waving;
-    use crate::runtime::Scheduling;
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -169,7 +169,7 @@ impl Grid {
 
     fn windows(&self) -> Vec<Setting> {
         let runs = Runs::Windows {
-            count: self.pick(1, 5),
+            count: self.pick(2, 5),
             length: WINDOW,
         };
         let schedules = [

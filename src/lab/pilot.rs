@@ -45,6 +45,11 @@ impl Pilot {
         }
     }
 
+    /// Whether it looks at the pictures; the expert does not.
+    pub fn sees(&self) -> bool {
+        matches!(self, Self::Loaded { .. })
+    }
+
     /// As the operator named it.
     pub fn name(&self) -> &str {
         match self {

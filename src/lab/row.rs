@@ -51,7 +51,12 @@ pub struct Row {
 
 impl Row {
     /// Sums up the runs of a setting.
-    pub fn new(setting: &Setting, policy: &str, runs: Vec<EpisodeRow>) -> Self {
+    ///
+    /// One trace of the queue is enough to be drawn.
+    pub fn new(setting: &Setting, policy: &str, mut runs: Vec<EpisodeRow>) -> Self {
+        for run in runs.iter_mut().skip(1) {
+            run.measures.trace.clear();
+        }
         let course = &setting.course;
         let sum = |of: fn(&EpisodeRow) -> u64| runs.iter().map(of).sum();
         let most = |of: fn(&EpisodeRow) -> f32| runs.iter().map(of).fold(0.0, f32::max);

@@ -306,15 +306,17 @@ fn latency_grows(play: &mut Play) -> Result<(), Error> {
     play.until_time(SLOW_FROM);
     let starved = play.flight.seen.starved_ticks;
     play.flight.slow_down(SLOWER);
-    let (mut held, mut shown) = (true, false);
+    let (mut held, mut shown, mut gap) = (true, false, 0);
     while play.flight.time() < SLOW_FROM + SLOW_FOR {
         let goal = play.flight.seen.commanded;
         play.tick();
         let seen = &play.flight.seen;
-        if seen.history.back().is_some_and(|sample| sample.starved) {
+        let starved = seen.history.back().is_some_and(|sample| sample.starved);
+        gap = if starved { gap + 1 } else { 0 };
+        if gap > SOON {
             held &= seen.commanded == goal;
-            shown |= seen.queue.starved_because.is_some();
         }
+        shown |= starved && seen.queue.starved_because.is_some();
     }
     let starved = play.flight.seen.starved_ticks.saturating_sub(starved);
     play.check(format!("{starved} ticks starved"), starved > 0);

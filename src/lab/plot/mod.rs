@@ -198,7 +198,7 @@ fn windows(rows: &[&Row]) -> Vec<Panel> {
     }
     let words = rows
         .iter()
-        .map(|row| format!("{}, {}", row.label, row.latency));
+        .map(|row| format!("{}\n{}", row.label, row.latency));
     let points = rows.iter().enumerate();
     let bars = |mode: &str, colour| {
         let own = points.clone().filter(|(_, row)| row.mode == mode);
@@ -215,7 +215,7 @@ fn windows(rows: &[&Row]) -> Vec<Panel> {
             to: rows.len() as f64 - 0.4,
             digits: 0,
         },
-        y: axis("times", most.fold(0.0, f64::max) * 1.2, 0),
+        y: axis("times", most.fold(0.0, f64::max) * 1.2, 1),
         words: words.collect(),
         series: vec![bars("sync", 1), bars("async", 0)],
     }]

@@ -34,7 +34,7 @@ const TITLE: i32 = 14;
 /// Height of the title and the legend.
 const HEAD: i32 = 30;
 /// Width of a letter as a share of the font's size: a guess that no font exceeds much.
-const LETTER: f64 = 0.56;
+const LETTER: f64 = 0.52;
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub struct Panel {
     pub title: String,
     pub x: Axis,
     pub y: Axis,
-    /// In the place of the numbers of the x axis: a word at 0, 1, 2, …
+    /// In the place of the numbers of the x axis: words at 0, 1, 2, …, in one or two lines.
     pub words: Vec<String>,
     pub series: Vec<Series>,
 }
@@ -129,7 +129,7 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Drawn {
         .x_label_formatter(&|x| label(&panel.x, *x))
         .y_label_formatter(&|y| label(&panel.y, *y))
         .draw()?;
-    draw_words(&chart, panel)?;
+    draw_words(&body, &chart, panel)?;
     for series in &panel.series {
         draw_series(&mut chart, panel, series)?;
     }
@@ -156,16 +156,17 @@ fn draw_head(head: &Area<'_>, panel: &Panel) -> Drawn {
 }
 
 /// Words below the x axis, each at its place.
-fn draw_words(chart: &Chart<'_, '_>, panel: &Panel) -> Drawn {
+fn draw_words(body: &Area<'_>, chart: &Chart<'_, '_>, panel: &Panel) -> Drawn {
     let area = chart.plotting_area();
     let foot = area.get_y_axis_pixel_range().end;
-    let screen = area.use_screen_coord();
-    let base = area.get_base_pixel();
+    let base = body.get_base_pixel();
     for (at, word) in panel.words.iter().enumerate() {
         let (x, _) = area.map_coordinate(&(at as f64, panel.y.from));
-        let style = words(WORDS).pos(Pos::new(HPos::Center, VPos::Top));
-        let place = (x - base.0, foot - base.1 + 6);
-        screen.draw(&Text::new(word.clone(), place, style))?;
+        for (line, text) in (0..).zip(word.lines()) {
+            let style = words(WORDS).pos(Pos::new(HPos::Center, VPos::Top));
+            let place = (x - base.0, foot - base.1 + 6 + line * (WORDS + 3));
+            body.draw(&Text::new(text.to_owned(), place, style))?;
+        }
     }
     Ok(())
 }
