@@ -50,7 +50,7 @@ pub enum Verb {
     Emulate(Box<EmulateArgs>),
     /// The simulated rig by itself
     Sim(SimArgs),
-    /// Compare sync, async and RTC, and what g, n_action_steps, merge and latency do: tables and plots on a virtual clock
+    /// Compare sync, async and RTC, and what g, `n_action_steps`, merge and latency do: tables and plots on a virtual clock
     Lab(Box<LabArgs>),
 }
 

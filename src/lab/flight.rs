@@ -223,13 +223,13 @@ impl Flight {
         if let Some(stopped) = &seen.stopped {
             return Some(fault().unwrap_or_else(|| format!("stopped by {}", stopped.by)));
         }
-        match &seen.policy {
-            PolicyStatus::Refused { why, .. } => return Some(why.clone()),
-            PolicyStatus::Failed {
-                why,
-                restarting: false,
-            } => return Some(why.clone()),
-            _ => {}
+        if let PolicyStatus::Refused { why, .. }
+        | PolicyStatus::Failed {
+            why,
+            restarting: false,
+        } = &seen.policy
+        {
+            return Some(why.clone());
         }
         let drives = seen.mode == Mode::Policy;
         (!drives).then(|| fault().unwrap_or_else(|| "the policy was switched off".to_owned()))

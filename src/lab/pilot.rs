@@ -104,7 +104,7 @@ impl Pilot {
         };
         let thread = thread::Builder::new().name("lab-measure".to_owned());
         let times = thread.spawn(measure)?.join();
-        let times = times.map_err(|_| Error::Fallen("measuring the latency".to_owned()))?;
+        let times = times.map_err(|_panic| Error::Fallen("measuring the latency".to_owned()))?;
         let times = times.map_err(Error::TakeOff)?.into();
         Ok(LatencyModel::Measured { times, seed: 0 })
     }

@@ -45,14 +45,14 @@ impl Report {
         let mut text = String::new();
         for (title, table) in self.tables() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "{title}\n\n{}\n", table.aligned());
+            write!(text, "{title}\n\n{}\n", table.aligned()).ok();
         }
         let findings = self.findings();
         if !findings.is_empty() {
             text.push_str("What it says\n\n");
         }
         for finding in findings {
-            let _ = writeln!(text, "  - {finding}");
+            writeln!(text, "  - {finding}").ok();
         }
         text
     }
@@ -65,13 +65,13 @@ impl Report {
              whatever the machine and however busy it is.\n\n",
         );
         for finding in self.findings() {
-            let _ = writeln!(text, "- {finding}");
+            writeln!(text, "- {finding}").ok();
         }
         for (title, table) in self.tables() {
-            let _ = write!(text, "\n## {title}\n\n{}", table.markdown());
+            write!(text, "\n## {title}\n\n{}", table.markdown()).ok();
         }
         for plot in plots {
-            let _ = write!(text, "\n![{}]({})\n", plot.caption, plot.name);
+            write!(text, "\n![{}]({})\n", plot.caption, plot.name).ok();
         }
         text
     }
@@ -105,5 +105,142 @@ impl Report {
             paths.push(path);
         }
         Ok(paths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::course::EpisodeRow;
+    use crate::lab::meter::{Measures, TracePoint};
+    use crate::lab::plot::tests::is_well_formed;
+    use crate::runtime::Knobs;
+
+    /// A row that every table and plot of its section can be made of.
+    fn row(section: Section, mode: &'static str, g: f32) -> Row {
+        let point = |tick: u8| TracePoint {
+            at_s: f32::from(tick) / 30.0,
+            queue: u32::from(50 - tick % 50),
+            requested: tick.is_multiple_of(15),
+            arrived: false,
+            starved: tick.is_multiple_of(50),
+        };
+        let run = EpisodeRow {
+            seed: 1,
+            success: true,
+            time_s: Some(9.5),
+            ended: "success".to_owned(),
+            progress: 1.0,
+            done: 1,
+            measures: Measures {
+                trace: (0..200).map(point).collect(),
+                ..Measures::default()
+            },
+        };
+        Row {
+            section,
+            label: format!("{mode} at {g}"),
+            mode,
+            latency: "300 ms".to_owned(),
+            latency_ms: 300.0,
+            g_min: 0.18,
+            episodes: 1,
+            successes: 1,
+            mean_time_s: Some(9.5),
+            window_s: Some(60.0),
+            done: 4,
+            ticks: 300,
+            knobs: Knobs {
+                chunk_size_threshold: g,
+                ..Knobs::default()
+            },
+            per_episode: vec![run],
+            ..Row::default()
+        }
+    }
+
+    fn report() -> Report {
+        let mut rows = vec![];
+        for section in SECTIONS {
+            for (mode, g) in [("sync", 0.0), ("async", 0.7), ("async", 1.0)] {
+                rows.push(row(section, mode, g));
+            }
+        }
+        let outcome = Outcome {
+            name: "servo mute".to_owned(),
+            expected: "stopped".to_owned(),
+            seen: "stopped after 6 ticks".to_owned(),
+            passed: true,
+        };
+        Report {
+            rows,
+            scenarios: vec![outcome],
+        }
+    }
+
+    #[test]
+    fn the_folder_holds_each_row_and_well_formed_plots() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("new");
+        let report = report();
+        let paths = report.write(&below).unwrap();
+        let read = |name: &str| std::fs::read_to_string(below.join(name)).unwrap();
+        let (markdown, text) = (read("lab.md"), report.text());
+        for row in report.rows.iter().filter(|it| it.section != Section::Bound) {
+            assert!(
+                markdown.contains(&format!("| {} |", row.label)),
+                "{}",
+                row.label
+            );
+            assert!(text.contains(&row.label), "{}", row.label);
+        }
+        assert!(markdown.contains("| 300 ms | 0.18 |") && markdown.contains("PASS"));
+        let json: serde_json::Value = serde_json::from_str(&read("lab.json")).unwrap();
+        assert_eq!(
+            json["rows"].as_array().map(Vec::len),
+            Some(report.rows.len())
+        );
+        let svgs = paths
+            .iter()
+            .filter(|path| path.extension().is_some_and(|it| it == "svg"));
+        let mut count = 0;
+        for path in svgs {
+            let svg = std::fs::read_to_string(path).unwrap();
+            assert!(is_well_formed(&svg), "{}", path.display());
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert!(markdown.contains(&format!("({name})")), "{name}");
+            count += 1;
+        }
+        assert_eq!(count, 5);
+    }
+
+    #[test]
+    fn a_row_has_the_documented_keys() {
+        let json = serde_json::to_value(row(Section::Evaluation, "async", 0.7)).unwrap();
+        for key in [
+            "task",
+            "policy",
+            "mode",
+            "episodes",
+            "successes",
+            "success_rate",
+            "mean_time_s",
+            "starved_ticks",
+            "requests",
+            "seeds",
+            "per_episode",
+        ] {
+            assert!(!json[key].is_null(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let why = Report::default()
+            .write(file.path())
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains(&file.path().display().to_string()), "{why}");
     }
 }

@@ -89,8 +89,8 @@ impl Policy for Seat {
             answer,
         };
         let gone = || anyhow::anyhow!("the shared policy has fallen over");
-        self.asks.send(question).map_err(|_| gone())?;
-        answered.recv().map_err(|_| gone())?
+        self.asks.send(question).map_err(|_unasked| gone())?;
+        answered.recv().map_err(|_closed| gone())?
     }
 }
 

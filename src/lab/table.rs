@@ -32,10 +32,11 @@ impl Table {
             let mut row = String::new();
             for (at, (word, width)) in line.iter().zip(&widths).enumerate() {
                 // Writing to a string cannot fail.
-                let _ = match at {
+                match at {
                     0 => write!(row, "  {word:<width$}"),
                     _ => write!(row, "  {word:>width$}"),
-                };
+                }
+                .ok();
             }
             text.push_str(row.trim_end());
             text.push('\n');

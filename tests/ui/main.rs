@@ -5,6 +5,7 @@
 mod driving;
 mod fixture;
 mod health;
+mod lab;
 mod looking;
 mod person;
 mod pictures;
