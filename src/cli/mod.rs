@@ -160,7 +160,7 @@ mod tests {
             ("emulate --role chief", "follower or leader"),
             ("emulate --hand fly", "sweep"),
             ("sim emulate --fresh --boxed", "cannot be used"),
-            ("sim eval --task dance", "put the red cube"),
+            ("sim eval --task dance", "put the … cube in the box"),
             ("lab --jobs 0", "--jobs"),
             ("fly", "fly"),
         ];

@@ -53,7 +53,7 @@ pub struct LatencyArgs {
 impl LatencyArgs {
     /// The model; `None` is one that is still to be measured.
     pub fn model(&self, seed: u64) -> Option<LatencyModel> {
-        let time = |ms: f32| Duration::from_secs_f32(ms / 1000.0);
+        let time = |ms: f32| Duration::from_micros((f64::from(ms) * 1000.0).round() as u64);
         let mean = time(self.latency_ms);
         if self.latency_measured {
             return None;
