@@ -25,9 +25,10 @@ const FULL_EFFORT_AT: f32 = 0.059;
 const DAMPING_S: f32 = 0.04;
 /// Speed of a servo with nothing to move, radians a second: what damps it, too.
 const NO_LOAD: f32 = 4.9;
-/// Friction of a servo that is driven, and of its gears while it is not, N m.
+/// Friction of a servo that is driven, N m; and of one that is turned by its horn, against a gear of 1 to 345: that carries
+/// the arm where it is folded, and lets it sink where it is stretched out.
 const FRICTION: f32 = 0.052;
-const LIMP_FRICTION: f32 = 0.12;
+const LIMP_FRICTION: f32 = 0.45;
 /// Of a person's hand, and of something that is jammed: N m and N m for a radian.
 const HAND: (f32, f32) = (4.0, 120.0);
 const JAM: (f32, f32) = (50.0, 2000.0);
