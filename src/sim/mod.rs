@@ -10,6 +10,7 @@ mod faults;
 mod hand;
 mod layout;
 mod pty;
+mod scenery;
 mod script;
 mod servo;
 mod table;
@@ -23,13 +24,16 @@ mod world;
 pub use arm::SimArm;
 pub use build::{Build, Stage};
 pub use bus::{Traffic, WriteRecord};
-pub use camera::{CameraSettings, SimCameras, front_view, wrist_view};
+pub use camera::{
+    CameraSettings, SimCameras, SimStudio, Viewpoint, front_view, top_view, wrist_view,
+};
 pub use colour::Colour;
 pub use expert::{Demonstrator, Expert};
 pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
 pub use hand::Gesture;
 pub use layout::{CubeSpot, Layout};
 pub use pty::{Pty, PtyError};
+pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};
 pub use task::{Referee, Task, UnknownTask, Verdict};
