@@ -31,6 +31,8 @@ pub enum Expected {
     At(Vec3),
     /// Both jaws hold it.
     Held,
+    /// It is between the jaws, which need not touch it.
+    Between,
 }
 
 /// A path and what it counts on.
@@ -65,6 +67,7 @@ fn is_so(check: Check, truth: &Truth) -> bool {
     match check.what {
         Expected::At(place) => !cube.is_dragged && cube.cube.position.distance(place) < MOVED,
         Expected::Held => is_in_hand(truth, cube),
+        Expected::Between => !cube.is_dragged && from_tip(truth, cube) < BETWEEN,
     }
 }
 
@@ -78,9 +81,14 @@ pub fn is_in_hand(truth: &Truth, cube: &CubeTruth) -> bool {
     if cube.is_dragged {
         return false;
     }
-    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
     let hangs = cube.rests_on.is_none() && cube.velocity.z > -FALLS && cube.is_touched;
-    tip.distance(cube.cube.position) < BETWEEN && (is_gripped(cube) || hangs)
+    from_tip(truth, cube) < BETWEEN && (is_gripped(cube) || hangs)
+}
+
+/// Distance of a cube's middle from the point between the finger tips, metres.
+fn from_tip(truth: &Truth, cube: &CubeTruth) -> f32 {
+    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
+    tip.distance(cube.cube.position)
 }
 
 /// What the planner knows besides what it sees.
