@@ -70,6 +70,7 @@ impl World {
         solver.static_contact_softness = firm;
         solver.num_solver_iterations = 6;
         solver.friction_model = FrictionModel::Coulomb;
+        solver.contact_recycling = false;
         solver.normalized_max_linear_velocity = FASTEST / LENGTH_UNIT;
         things::table(&mut engine);
         let arm = Body::assemble(&mut engine);
@@ -154,7 +155,7 @@ impl World {
             let body = &self.engine.bodies[cube.body];
             CubeTruth {
                 colour: cube.spot.colour,
-                cube: self.things.cube(&self.engine, cube),
+                cube: things::drawn(&self.engine, cube),
                 velocity: frames::vec3(body.linvel()),
                 spin: frames::vec3(body.angvel()),
                 jaws: touch.jaws,
