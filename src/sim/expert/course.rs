@@ -78,6 +78,7 @@ impl Course {
             .as_ref()
             .and_then(|plan| located(&plan.path, self.time + elapsed, elapsed, truth, state))
         else {
+            log::debug!("the scripted expert plans anew: the arm is not on its path");
             let departure = Departure {
                 joints: state,
                 speeds: slow(truth.speeds),
@@ -88,6 +89,7 @@ impl Course {
         self.stuck = if came_on { 0.0 } else { self.stuck + elapsed };
         (self.at, self.time) = (truth.at, place.command);
         if self.stuck > STUCK {
+            log::debug!("the scripted expert plans anew: the arm is stuck");
             self.past.failures += 1;
             let departure = Departure {
                 joints: state,
@@ -117,6 +119,7 @@ impl Course {
             return true;
         }
         if let Some(check) = plan.broken(sensed, truth) {
+            log::debug!("the scripted expert plans anew: {check:?} does not hold");
             let was_missed = check.what == crate::sim::expert::plan::Expected::Held;
             self.past.failures += usize::from(was_missed);
             return true;

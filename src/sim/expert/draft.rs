@@ -10,9 +10,8 @@ use crate::sim::expert::grasp::{
     Spot, face_of, grasps, meets, open_after, open_around, release, squeeze,
 };
 use crate::sim::expert::path::{Departure, Route, Way};
-use crate::sim::expert::plan::{Check, Expected, HOME, Plan};
+use crate::sim::expert::plan::{Check, Expected, HOME, Plan, is_in_hand};
 use crate::sim::expert::tip::{Tip, across, gripper_for};
-use crate::sim::task::is_gripped;
 
 /// Height of the finger tips over cubes and walls, metres.
 pub const TRANSIT: f32 = 0.085;
@@ -57,7 +56,7 @@ impl Draft {
             route: Route::from(departure),
             checks: Vec::new(),
             failures,
-            holds: truth.cubes.iter().position(is_gripped),
+            holds: truth.cubes.iter().position(|cube| is_in_hand(truth, cube)),
             since: 0.0,
         }
     }

@@ -4,6 +4,7 @@
 use glam::{Vec2, Vec3};
 
 use crate::joint::{Joint, JointVec};
+use crate::kinematics::{PINCH_POINT, forward_robot};
 use crate::sim::expert::draft::{Draft, TRANSIT};
 use crate::sim::expert::grasp::{self, Spot, face_of, release, room_at, squeeze, tray_spots};
 use crate::sim::expert::path::{Departure, Path};
@@ -63,8 +64,23 @@ fn is_so(check: Check, truth: &Truth) -> bool {
     };
     match check.what {
         Expected::At(place) => !cube.is_dragged && cube.cube.position.distance(place) < MOVED,
-        Expected::Held => is_gripped(cube),
+        Expected::Held => is_in_hand(truth, cube),
     }
+}
+
+/// Farther from the finger tips than this a cube is not between them, metres.
+const BETWEEN: f32 = 0.03;
+/// Faster than this it falls, metres a second.
+const FALLS: f32 = 0.4;
+
+/// Whether the gripper holds a cube. A contact may flicker, but what hangs in the air near the finger tips is held.
+pub fn is_in_hand(truth: &Truth, cube: &CubeTruth) -> bool {
+    if cube.is_dragged {
+        return false;
+    }
+    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
+    let hangs = cube.rests_on.is_none() && cube.velocity.z > -FALLS && cube.is_touched;
+    tip.distance(cube.cube.position) < BETWEEN && (is_gripped(cube) || hangs)
 }
 
 /// What the planner knows besides what it sees.
@@ -82,7 +98,7 @@ pub fn is_fulfilled(task: Task, truth: &Truth, past: Past) -> bool {
     match task {
         Task::Touch(_) => past.is_touched,
         Task::PickUp(colour) => cube(colour).is_some_and(|cube| {
-            is_gripped(cube) && cube.cube.position.z - 0.5 * cube.cube.edge > PICKED_UP
+            is_in_hand(truth, cube) && cube.cube.position.z - 0.5 * cube.cube.edge > PICKED_UP
         }),
         Task::PutInBox(colour) => {
             let own = truth.trays.first().map(|(_, tray)| tray);
@@ -123,7 +139,7 @@ fn unsorted(truth: &Truth) -> Vec<usize> {
 
 /// The plan for a task from where the arm is.
 pub fn plan(task: Task, truth: &Truth, past: Past, mut departure: Departure) -> Plan {
-    let held = truth.cubes.iter().position(is_gripped);
+    let held = truth.cubes.iter().position(|cube| is_in_hand(truth, cube));
     if let Some(held) = held {
         // A grip that is planned from where it is sensed would be loosened.
         let pressed = squeeze(truth.cubes[held].cube.edge);
