@@ -93,8 +93,8 @@ const FLOOR_END: f32 = 0.008;
 // It is lifted this much more before it asks for its shadow.
 const FLOOR_LIFT: f32 = 0.010;
 // How strongly a mark covers the table in its middle and at its rim.
-const MARK_FILL: f32 = 0.42;
-const MARK_RIM: f32 = 0.82;
+const MARK_FILL: f32 = 0.48;
+const MARK_RIM: f32 = 0.90;
 // Width of the rim and of its soft edge, metres.
 const MARK_RING: f32 = 0.005;
 const MARK_SOFT: f32 = 0.002;
@@ -254,7 +254,7 @@ fn table_fragment(point: TablePoint) -> @location(0) vec4<f32> {
     var color = mix(frame.table.xyz, frame.grid.xyz, frame.grid.w * line * far);
     for (var k = 0u; k < min(u32(frame.contact_area.w), MARKS); k++) {
         let place = frame.mark_places[k];
-        let away = distance(point.position.xy, place.xy);
+        let away = length(point.position.xy - place.xy);
         color = mix(color, frame.mark_colors[k].xyz, mark_cover(away, place.z, footprint));
     }
     let open_sky = table_sky(point.position.xy);

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use glam::{Mat4, Quat, Vec2, Vec3, Vec4, Vec4Swizzles as _, vec3};
 
-use crate::scene::{Cube, Props, Tray};
+use crate::scene::{Cube, Props, Tray, srgb};
 
 /// How much light painted wood throws back as a highlight.
 const GLOSS: f32 = 0.18;
@@ -11,6 +11,11 @@ const GLOSS: f32 = 0.18;
 const CUBE_BREAK: f32 = 0.05;
 /// The same for the walls of a tray, as a share of their thickness.
 const WALL_BREAK: f32 = 0.22;
+
+/// How much of its colour a tray's floor keeps, and what the rest is (web colour, bare wood): a cube would not be seen in a tray of
+/// its own colour.
+const FLOOR_PAINT: f32 = 0.22;
+const FLOOR_WOOD: u32 = 0xE4_DAC6;
 
 /// One block. Twin: `struct BlockIn` in `shaders/scene.wgsl`.
 #[repr(C)]
@@ -79,7 +84,12 @@ fn tray_walls(tray: &Tray) -> [BlockInstance; 4] {
 /// It ends inside the walls, where its broken edges are not seen.
 fn tray_floor(tray: &Tray) -> BlockInstance {
     let half = 0.5 * (tray.inner + Vec2::splat(tray.wall));
-    tray_block(tray, tray.position, half, tray.wall)
+    let wood = Vec3::from(srgb(FLOOR_WOOD));
+    let pale = Tray {
+        color: wood.lerp(Vec3::from(tray.color), FLOOR_PAINT).to_array(),
+        ..*tray
+    };
+    tray_block(&pale, tray.position, half, tray.wall)
 }
 
 fn tray_block(tray: &Tray, at: Vec2, half: Vec2, height: f32) -> BlockInstance {
@@ -139,6 +149,16 @@ mod tests {
             let middle = TRAY.position.extend(0.0);
             let nearest = (low - middle).abs().min((high - middle).abs())[side];
             assert!((nearest - 0.5 * TRAY.inner[side]).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_cube_is_told_from_the_floor_of_a_tray_of_its_own_colour() {
+        for color in [0xC8_372D, 0x2F_6FD0, 0x3C_9A4E, 0xE3_B92F].map(srgb) {
+            let blocks = tray(Tray { color, ..TRAY });
+            assert_eq!(blocks[0].color.xyz(), Vec3::from(color), "walls");
+            let apart = blocks[4].color.xyz() - Vec3::from(color);
+            assert!(apart.abs().max_element() > 0.25, "{color:?}: {apart}");
         }
     }
 

@@ -18,8 +18,8 @@ const FLOOR_END: f32 = 0.008;
 const FLOOR_LIFT: f32 = 0.010;
 
 /// How strongly a mark covers the table in its middle and at its rim: a stencilled ring, faintly filled. Twins of the same names.
-const MARK_FILL: f32 = 0.42;
-const MARK_RIM: f32 = 0.82;
+const MARK_FILL: f32 = 0.48;
+const MARK_RIM: f32 = 0.90;
 /// Width of the rim and of its soft edge, metres. Twins of the same names.
 const MARK_RING: f32 = 0.005;
 const MARK_SOFT: f32 = 0.002;

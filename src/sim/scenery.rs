@@ -280,8 +280,8 @@ mod tests {
             ..Props::default()
         };
         let cameras = [Viewpoint::Front, Viewpoint::Top];
-        let mut studio = SimStudio::new([160, 120], Scenery::plain(), &cameras);
-        for seed in 0..40 {
+        let mut studio = SimStudio::new([112, 84], Scenery::plain(), &cameras);
+        for seed in 0..10 {
             studio.dress(Scenery::seeded(seed, 1.0));
             for (picture, camera) in studio.draw(JOINTS, &props).iter().zip(cameras) {
                 let red = |p: &&[u8]| {
@@ -289,7 +289,7 @@ mod tests {
                     r > 70 && r > 2 * g && r > 2 * b
                 };
                 let count = picture.chunks(3).filter(red).count();
-                assert!(count >= 12, "seed {seed}, {camera:?}: {count} red pixels");
+                assert!(count >= 7, "seed {seed}, {camera:?}: {count} red pixels");
             }
         }
     }
