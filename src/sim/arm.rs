@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use glam::Vec2;
+
 use crate::arm::{Calibration, Port, Role};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
@@ -11,7 +13,9 @@ use crate::sim::build::{Build, Stage};
 use crate::sim::bus::{SimBus, Traffic, WriteRecord};
 use crate::sim::faults::Fault;
 use crate::sim::hand::Gesture;
+use crate::sim::layout::Layout;
 use crate::sim::script::{Plug, Script};
+use crate::sim::truth::Truth;
 use crate::sim::wire::{SimPort, lock};
 
 /// A simulated arm. Clones are handles to the same arm.
@@ -21,6 +25,7 @@ pub struct SimArm {
     clock: Clock,
     build: Build,
     pose: Latest<JointVec>,
+    truth: Latest<Truth>,
 }
 
 impl SimArm {
@@ -59,6 +64,22 @@ impl SimArm {
             clock,
             build,
             pose,
+            truth: Latest::new(),
+        }
+    }
+
+    /// A follower in its usual start pose that has weight, calibrated and limp, before a table that is laid like this. It
+    /// moves, and pushes and lifts what is there, whenever the bus is used or [`SimArm::advance`] is called.
+    pub fn on_table(clock: Clock, layout: &Layout) -> Self {
+        let build = Build::new(Role::Follower, Stage::Calibrated);
+        let (pose, truth) = (Latest::new(), Latest::new());
+        let bus = SimBus::on_table(build, clock.now(), pose.clone(), truth.clone(), layout);
+        Self {
+            bus: Arc::new(Mutex::new(bus)),
+            clock,
+            build,
+            pose,
+            truth,
         }
     }
 
@@ -97,6 +118,46 @@ impl SimArm {
     /// The slot behind [`SimArm::pose`].
     pub fn pose_feed(&self) -> Latest<JointVec> {
         self.pose.clone()
+    }
+
+    /// Whether the arm has weight and a table before it.
+    pub fn has_world(&self) -> bool {
+        lock(&self.bus).has_world()
+    }
+
+    /// What is truly so on the table, as of the latest step; of an arm without a table, its joints only. Lock-free.
+    pub fn truth(&self) -> Truth {
+        let joints_only = || Truth {
+            at: self.clock.now(),
+            joints: self.pose(),
+            ..Truth::default()
+        };
+        let truth = self.truth.get();
+        truth.map_or_else(joints_only, |truth| Truth::clone(&truth))
+    }
+
+    /// The slot behind [`SimArm::truth`]; it stays empty where there is no table.
+    pub fn truth_feed(&self) -> Latest<Truth> {
+        self.truth.clone()
+    }
+
+    /// Lays the table anew. With `home` the arm is back in its first pose at once, too, and holds it if it has torque: for
+    /// times when nobody drives it, for a driver would not believe its eyes.
+    pub fn lay(&self, layout: &Layout, home: bool) {
+        self.touched(|bus, _| {
+            if home {
+                bus.go_home();
+            }
+            bus.lay(layout);
+        });
+    }
+
+    /// A person's hand takes a cube, out of the gripper if need be, and holds it above this place of the table, metres in the
+    /// base frame; `None` sets it down there gently. Whether there is such a cube.
+    pub fn drag(&self, cube: usize, over: Option<Vec2>) -> bool {
+        let mut held = false;
+        self.touched(|bus, _| held = bus.drag(cube, over));
+        held
     }
 
     /// Brings the motors up to date without a word on the wire.
@@ -143,11 +204,11 @@ impl SimArm {
         change(&mut bus, now);
     }
 
-    /// The arm as it was at first: start pose, just powered up and limp, no faults, no script, no hand, empty log. A driver
+    /// The arm, and the table if it has one, as it was at first: start pose, just powered up and limp, no faults, no script, no hand, empty log. A driver
     /// that had armed it notices that torque is gone.
     pub fn reset(&self) {
         let mut bus = lock(&self.bus);
-        *bus = SimBus::new(self.build, self.clock.now(), self.pose.clone());
+        *bus = bus.anew(self.clock.now());
     }
 
     /// The latest writes that the servos obeyed, oldest first.

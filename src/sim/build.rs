@@ -136,6 +136,23 @@ impl Mounting {
         f64::from(self.0.unnormalize(joint, value)) + self.offset(joint)
     }
 
+    /// [`Self::encoder`] without the rounding to whole counts.
+    pub fn exact_encoder(&self, joint: Joint, value: f32) -> f64 {
+        let whole = self.encoder(joint, value);
+        let off = value - self.value(joint, whole);
+        whole + f64::from(off) * self.counts_per_unit(joint)
+    }
+
+    /// Counts for one robot unit, negative where the motor turns the other way.
+    fn counts_per_unit(&self, joint: Joint) -> f64 {
+        let per_unit = self.0.counts_per_unit(joint);
+        if joint == Joint::Gripper && self.0.motor(joint).drive_mode != 0 {
+            -per_unit
+        } else {
+            per_unit
+        }
+    }
+
     /// The value of a joint whose encoder is there, robot units.
     pub fn value(&self, joint: Joint, encoder: f64) -> f32 {
         self.0.normalize(joint, encoder - self.offset(joint))

@@ -7,6 +7,7 @@ mod camera;
 mod colour;
 mod faults;
 mod hand;
+mod layout;
 mod pty;
 mod scenery;
 mod script;
@@ -16,6 +17,7 @@ mod table;
 mod tests;
 mod truth;
 mod wire;
+mod world;
 
 pub use arm::SimArm;
 pub use build::{Build, Stage};
@@ -26,6 +28,7 @@ pub use camera::{
 pub use colour::Colour;
 pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
 pub use hand::Gesture;
+pub use layout::{CubeSpot, Layout};
 pub use pty::{Pty, PtyError};
 pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};

@@ -3,6 +3,7 @@
 //! Where documents disagree about the real servo, the pretend one does what is worst for a careless driver: torque that
 //! comes on runs to a stale goal, writing a goal switches torque on, and a locked EEPROM drops writes without a word.
 
+mod embodied;
 mod factory;
 mod motor;
 mod protection;
@@ -15,6 +16,7 @@ use crate::arm::{COUNTS_PER_TURN, MAX_HOMING_OFFSET, MotorCalibration};
 use crate::sim::hand::Pull;
 use settings::Settings;
 
+pub use embodied::{Moved, Puller};
 pub use factory::Variant;
 
 /// Counts of a turn.
@@ -53,8 +55,15 @@ pub struct SimServo {
     turns: f64,
     /// Counts a second.
     velocity: f64,
-    /// Duty cycle, permille, signed.
+    /// Duty cycle, permille, signed, and how much of it the turning of the motor itself takes.
     load: f64,
+    back_emf: f64,
+    /// In a body with weight: where it would have the horn now, counts of the encoder, and how fast that moves; whether it
+    /// was driven in the latest step; and how far what it reads is from where the horn is, counts.
+    set_point: f64,
+    set_speed: f64,
+    driven: bool,
+    slack: f64,
     resting: bool,
     celsius: f64,
     /// Volts that reach this servo.
@@ -93,6 +102,11 @@ impl SimServo {
             turns: 0.0,
             velocity: 0.0,
             load: 0.0,
+            back_emf: 0.0,
+            set_point: encoder,
+            set_speed: 0.0,
+            driven: false,
+            slack: 0.0,
             resting: false,
             celsius: motor::IDLE_CELSIUS,
             volts: variant.supply_volts(),
@@ -196,6 +210,7 @@ impl SimServo {
         self.set(Register::TorqueLimit, self.get(Register::MaxTorqueLimit));
         self.velocity = 0.0;
         self.load = 0.0;
+        self.back_emf = 0.0;
         self.forgive();
         self.pending = None;
         self.forget_turns();
@@ -305,7 +320,7 @@ impl SimServo {
     /// Chooses the homing offset by which this position reads `counts`.
     fn take_for(&mut self, counts: f64) {
         let half = TURN / 2.0;
-        let offset = (self.encoder - counts + half).rem_euclid(TURN) - half;
+        let offset = (self.encoder + self.slack - counts + half).rem_euclid(TURN) - half;
         let most = f64::from(MAX_HOMING_OFFSET);
         self.set(
             Register::HomingOffset,
@@ -318,6 +333,7 @@ impl SimServo {
         let now = self.torque();
         if now != before {
             self.forgive();
+            self.driven = false;
             if now {
                 self.encoder += std::mem::take(&mut self.kick);
             }
@@ -333,8 +349,16 @@ impl SimServo {
     pub fn place(&mut self, encoder: f64) {
         self.encoder = encoder;
         self.velocity = 0.0;
+        self.slack = 0.0;
+        self.driven = false;
         self.resting = false;
         self.report();
+    }
+
+    /// Takes the place where the horn is for its goal, as if the host had sent it there; a limp servo stays limp.
+    pub fn stay(&mut self) {
+        let here = self.position().round() as i32;
+        self.set(Register::GoalPosition, here);
     }
 
     /// The encoder counts at which this servo reads `counts`, in the turn that the joint can be in.
@@ -351,6 +375,7 @@ impl SimServo {
 
     /// Position as the servo counts it, after homing; wrapped into a turn unless Phase says otherwise.
     pub fn position(&self) -> f64 {
-        self.settings.position(self.encoder, self.turns)
+        self.settings
+            .position(self.encoder + self.slack, self.turns)
     }
 }

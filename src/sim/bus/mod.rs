@@ -1,6 +1,7 @@
 //! The servos' end of the wire: hears requests, lets each servo obey and answer in its turn, and spoils what the fault
 //! script says.
 
+mod body;
 mod faults;
 mod obey;
 
@@ -16,6 +17,8 @@ use crate::sim::faults::InForce;
 use crate::sim::hand::{Gesture, Grip, Hand};
 use crate::sim::script::{Act, Playing, Plug, Script};
 use crate::sim::servo::SimServo;
+use crate::sim::world;
+use body::Embodied;
 use obey::Answers;
 
 /// A start bit, eight bits and a stop bit.
@@ -81,6 +84,8 @@ pub struct SimBus {
     log: VecDeque<WriteRecord>,
     traffic: Traffic,
     pose: Latest<JointVec>,
+    /// What the servos move; without one their horns turn freely.
+    body: Option<Embodied>,
 }
 
 impl SimBus {
@@ -102,6 +107,7 @@ impl SimBus {
             log: VecDeque::new(),
             traffic: Traffic::default(),
             pose,
+            body: None,
         };
         bus.show();
         bus
@@ -175,13 +181,7 @@ impl SimBus {
     pub fn advance(&mut self, now: Duration) {
         self.time = self.time.max(now.saturating_sub(LONGEST_CATCH_UP));
         let mut moved = false;
-        while self.time + STEP <= now {
-            let resting = self.hand.is_still() && self.servos.iter().all(SimServo::is_resting);
-            let step = if resting && self.time + RESTING_STEP <= now {
-                RESTING_STEP
-            } else {
-                STEP
-            };
+        while let Some(step) = self.next_step(now) {
             self.time += step;
             self.act_until(self.time);
             self.step(step);
@@ -192,11 +192,27 @@ impl SimBus {
         }
     }
 
+    /// How long the next step takes, if it is over by `now`.
+    fn next_step(&self, now: Duration) -> Option<Duration> {
+        let fits = |step: Duration| self.time + step <= now;
+        if self.body.is_some() {
+            return Some(world::STEP).filter(|step| fits(*step));
+        }
+        let resting = self.hand.is_still() && self.servos.iter().all(SimServo::is_resting);
+        let steps = [RESTING_STEP, STEP];
+        let usable = if resting { &steps[..] } else { &steps[1..] };
+        usable.iter().copied().find(|step| fits(*step))
+    }
+
     fn step(&mut self, step: Duration) {
         let amperes: f64 = self.servos.iter().map(SimServo::milliamperes).sum::<f64>() / 1000.0;
         let volts = self.supply_volts - amperes * SUPPLY_OHM;
         if !self.hand.is_still() {
             self.lead();
+        }
+        if let Some(body) = &mut self.body {
+            body.step(&mut self.servos, step.as_secs_f64(), volts);
+            return;
         }
         for servo in &mut self.servos {
             servo.advance(step.as_secs_f64(), volts);
@@ -245,6 +261,9 @@ impl SimBus {
             let encoder = self.servos[joint.index()].encoder();
             self.mounting.value(joint, encoder)
         }));
+        if let Some(body) = &self.body {
+            body.show(self.time);
+        }
     }
 
     /// The rate that the host's port is set to, bits a second: servos that are set to another one hear nothing.

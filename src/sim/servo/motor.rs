@@ -20,7 +20,7 @@ pub(super) const IDLE_CELSIUS: f64 = 30.0;
 impl SimServo {
     /// Milliamperes that the motor draws now.
     pub fn milliamperes(&self) -> f64 {
-        self.load.abs() / 1000.0 * STALL_MILLIAMPERES
+        (self.load - self.back_emf).abs() / 1000.0 * STALL_MILLIAMPERES
     }
 
     /// Whether nothing turned in the last step and nothing has changed since, so that time may pass in longer steps.
@@ -52,14 +52,7 @@ impl SimServo {
             self.resting = true;
             return;
         }
-        let change = self.settings.acceleration * dt_s;
-        let wanted = self.wanted_velocity(error, dt_s);
-        let slower = wanted.abs() < self.velocity.abs() && wanted * self.velocity >= 0.0;
-        self.velocity = if slower {
-            wanted
-        } else {
-            self.velocity + (wanted - self.velocity).clamp(-change, change)
-        };
+        self.velocity = self.next_velocity(self.velocity, error, dt_s);
         let step = self.velocity * dt_s;
         let next = self.encoder + step;
         self.encoder = self.stopped(next);
@@ -69,6 +62,18 @@ impl SimServo {
         self.resting = self.velocity == 0.0;
         let turning = if self.resting { 0.0 } else { FRICTION_LOAD };
         self.load = self.velocity.signum() * turning.min(effort);
+    }
+
+    /// Counts a second, after `dt_s` more, of something that is `error` counts away from its goal.
+    pub(super) fn next_velocity(&self, velocity: f64, error: f64, dt_s: f64) -> f64 {
+        let change = self.settings.acceleration * dt_s;
+        let wanted = self.wanted_velocity(error, dt_s);
+        let slower = wanted.abs() < velocity.abs() && wanted * velocity >= 0.0;
+        if slower {
+            wanted
+        } else {
+            velocity + (wanted - velocity).clamp(-change, change)
+        }
     }
 
     /// Counts a second at which it would turn if it had no inertia.
@@ -101,7 +106,7 @@ impl SimServo {
     }
 
     /// The ends between which it can turn now.
-    fn ends(&self) -> [f64; 2] {
+    pub(super) fn ends(&self) -> [f64; 2] {
         let free = [f64::NEG_INFINITY, f64::INFINITY];
         let [low, high] = self.stops.unwrap_or(free);
         let [object_low, object_high] = self.object.unwrap_or(free);

@@ -1,6 +1,7 @@
 //! The registers that a pretend servo's firmware looks at all the time, decoded once after each change.
 
 use super::TURN;
+use super::embodied::USUAL_P;
 use crate::arm::register::Register;
 
 /// Acceleration with the register at 0 ("as fast as it can"), counts/s².
@@ -11,6 +12,8 @@ const ACCELERATION_UNIT: f64 = 100.0;
 const TOP_SPEED: f64 = 3000.0;
 /// Of the register for the protection current, milliamperes.
 pub(super) const CURRENT_UNIT: f64 = 6.5;
+/// A P of zero holds nothing; what it stands for must not divide by zero either.
+const LEAST_GAIN: f64 = 0.01;
 /// Addresses of what the driver has no name for.
 const PROTECTION_CURRENT: usize = 28;
 const OVERCURRENT_TIME: usize = 38;
@@ -49,6 +52,8 @@ pub(super) struct Settings {
     pub decivolts: [i32; 2],
     /// Alarms that cut torque.
     pub unloading: u8,
+    /// How stiffly it holds a position, 1 with the P that LeRobot sets.
+    pub gain: f64,
 }
 
 impl Settings {
@@ -91,6 +96,7 @@ impl Settings {
             max_celsius: number(Register::MaxTemperatureLimit),
             decivolts: [Register::MinVoltageLimit, Register::MaxVoltageLimit].map(get),
             unloading: get(Register::UnloadingCondition) as u8,
+            gain: (number(Register::PCoefficient) / USUAL_P).max(LEAST_GAIN),
         }
     }
 

@@ -12,6 +12,7 @@ mod script;
 mod servos;
 mod setup;
 mod strength;
+mod table;
 mod torque;
 mod workbench;
 
