@@ -9,8 +9,7 @@ use glam::{Affine3A, Quat};
 use rapier3d::prelude::*;
 
 use super::frames::{pose, rotation, vector};
-use super::parts::{Form, INERTIAS, Inertia, Part, Shape, shapes};
-use super::tag::Tag;
+use super::parts::{Form, INERTIAS, Inertia, Shape, shapes};
 use crate::joint::JOINT_COUNT;
 use crate::kinematics::{Link, Radians, forward};
 
@@ -209,11 +208,6 @@ fn collider(shape: &Shape) -> ColliderBuilder {
         Form::Box(half) => ColliderBuilder::cuboid(half.x, half.y, half.z),
         Form::Roll(half, radius) => ColliderBuilder::capsule_y(half, radius),
     };
-    let tag = match shape.part {
-        Part::FixedJaw => Tag::FixedJaw,
-        Part::MovingJaw => Tag::MovingJaw,
-        Part::Rest => Tag::Arm,
-    };
     let (friction, rule) = if shape.is_pad {
         (PAD_FRICTION, CoefficientCombineRule::Max)
     } else {
@@ -223,5 +217,53 @@ fn collider(shape: &Shape) -> ColliderBuilder {
         .density(0.0)
         .friction(friction)
         .friction_combine_rule(rule)
-        .user_data(tag.code())
+        .user_data(shape.tag.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::super::frames::vec3;
+    use super::*;
+
+    #[test]
+    fn the_links_are_where_the_kinematics_has_them() {
+        let mut world = PhysicsWorld::default();
+        let arm = Body::assemble(&mut world);
+        for angles in [
+            [0.3, -0.4, 0.6, 0.7, -0.2, 0.4],
+            [-1.2, 0.5, -0.9, 1.1, 1.7, 1.2],
+        ] {
+            arm.place(&mut world, angles);
+            let (chain, _) = world.multibody_joints.get(arm.chain).unwrap();
+            let expected = forward(angles);
+            for (link, body) in Link::ALL.into_iter().zip(chain.links()) {
+                let there = world.bodies[body.rigid_body_handle()].position();
+                let off: Vec3 =
+                    vec3(there.translation) - Vec3::from(expected.link(link).translation);
+                assert!(off.length() < 1e-5, "{link}: {off}");
+                let turned = pose(&expected.link(link)).rotation;
+                assert!(there.rotation.dot(turned).abs() > 0.99999, "{link}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_drive_that_is_no_number_is_limp() {
+        let drive = Drive {
+            stiffness: 50.0,
+            torque: 3.0,
+            ..Drive::default()
+        };
+        assert_eq!(drive.checked(), drive);
+        assert_eq!(drive.pull(-1.0, 0.0), 3.0);
+        for wild in [f32::NAN, f32::INFINITY] {
+            let drive = Drive {
+                target: wild,
+                ..drive
+            };
+            assert_eq!(drive.checked().torque, 0.0);
+        }
+    }
 }

@@ -6,16 +6,8 @@
 
 use glam::{Quat, Vec3, vec3};
 
+use super::tag::Tag;
 use crate::kinematics::Link;
-
-/// Which of the arm's parts a shape belongs to, as far as a grasp is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    FixedJaw,
-    MovingJaw,
-    /// Anything else.
-    Rest,
-}
 
 /// The form of a part.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +22,7 @@ pub enum Form {
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub link: Link,
-    pub part: Part,
+    pub tag: Tag,
     pub centre: Vec3,
     pub turn: Quat,
     pub form: Form,
@@ -116,7 +108,7 @@ pub const INERTIAS: [Inertia; 6] = [
 const fn block(link: Link, centre: [f32; 3], half: [f32; 3]) -> Shape {
     Shape {
         link,
-        part: Part::Rest,
+        tag: Tag::Arm,
         centre: Vec3::from_array(centre),
         turn: Quat::IDENTITY,
         form: Form::Box(Vec3::from_array(half)),
@@ -124,8 +116,8 @@ const fn block(link: Link, centre: [f32; 3], half: [f32; 3]) -> Shape {
     }
 }
 
-const fn of(part: Part, shape: Shape) -> Shape {
-    Shape { part, ..shape }
+const fn of(tag: Tag, shape: Shape) -> Shape {
+    Shape { tag, ..shape }
 }
 
 /// Small enough to stay above the table when it closes on the smallest cube, metres.
@@ -156,9 +148,9 @@ pub fn shapes() -> Vec<Shape> {
     ];
     // Thin where they are thin in life: a finger that is a wide slab lands on the cubes beside the one it is for.
     let finger = block(Gripper, [-0.0130, 0.0, -0.066], [0.0030, 0.009, 0.031]);
-    shapes.push(of(Part::FixedJaw, finger));
+    shapes.push(of(Tag::FixedJaw, finger));
     let finger = block(MovingJaw, [-0.0095, -0.046, 0.019], [0.0025, 0.025, 0.009]);
-    shapes.push(of(Part::MovingJaw, finger));
+    shapes.push(of(Tag::MovingJaw, finger));
     shapes.push(fixed_pad());
     shapes.push(moving_pad());
     shapes
@@ -168,7 +160,7 @@ pub fn shapes() -> Vec<Shape> {
 fn fixed_pad() -> Shape {
     Shape {
         link: Link::Gripper,
-        part: Part::FixedJaw,
+        tag: Tag::FixedJaw,
         centre: vec3(-0.00675, -0.0002, -0.0972),
         turn: Quat::IDENTITY,
         form: Form::Box(vec3(0.00525, 0.008, 0.0072)),
@@ -183,11 +175,52 @@ fn moving_pad() -> Shape {
     let face = vec3(-0.01233, -0.07625, 0.0189) - outwards * 0.0045;
     Shape {
         link: Link::MovingJaw,
-        part: Part::MovingJaw,
+        tag: Tag::MovingJaw,
         centre: face + outwards * ROLL_RADIUS + up * ROLL_SHIFT,
         // Along the hinge of the jaw, which is its Z.
         turn: Quat::from_rotation_x(std::f32::consts::FRAC_PI_2),
         form: Form::Roll(0.006, ROLL_RADIUS),
         is_pad: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinematics::{forward, jaw_gap};
+
+    #[test]
+    fn the_pads_are_as_far_apart_as_everybody_else_takes_them_to_be() {
+        let (fixed, moving) = (fixed_pad(), moving_pad());
+        let Form::Box(half) = fixed.form else {
+            panic!("flat");
+        };
+        for angle in [0.0, 0.2, 0.26, 0.33, 0.46, 0.8, 1.0] {
+            let pose = forward([0.0, 0.0, 0.0, 0.0, 0.0, angle]);
+            let gripper_from_base = pose.link(Link::Gripper).inverse();
+            let jaw = gripper_from_base * pose.link(Link::MovingJaw);
+            let roll = jaw.transform_point3(moving.centre);
+            let gap = roll.x - ROLL_RADIUS - (fixed.centre.x + half.x);
+            // The pads take a centimetre of the gap between the bare finger tips.
+            let expected = (jaw_gap(angle) - 0.0105).max(0.0);
+            assert!((gap - expected).abs() < 0.0025, "{angle}: {gap} {expected}");
+            let lies_across = jaw.transform_vector3(moving.turn * Vec3::Y);
+            assert!(lies_across.y.abs() > 0.999, "{lies_across}");
+            if angle < 0.5 {
+                assert!((roll.z - fixed.centre.z).abs() < half.z, "{roll}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_link_weighs_something_and_has_a_shape() {
+        for inertia in INERTIAS {
+            let [xx, yy, zz, ..] = inertia.moments;
+            assert!(inertia.mass > 0.01 && xx + yy > zz && yy + zz > xx && zz + xx > yy);
+        }
+        let shapes = shapes();
+        for link in Link::ALL {
+            assert!(shapes.iter().any(|shape| shape.link == link), "{link}");
+        }
     }
 }

@@ -55,7 +55,7 @@ fn hurl(desk: &Desk, pose: JointVec) {
 
 #[test]
 fn a_cube_that_is_squeezed_with_all_strength_goes_nowhere() {
-    for turn in [0.0, 0.4, 0.78] {
+    for turn in [0.0, 0.6] {
         let mut desk = Desk::new(&one_cube(0.22, 0.0, turn));
         let at = vec2(0.22, 0.0);
         desk.go(over(at.extend(0.075), 0.0, 0.025, OPEN), 2.0);
@@ -63,7 +63,7 @@ fn a_cube_that_is_squeezed_with_all_strength_goes_nowhere() {
         let mut shut = over(at.extend(0.0125), 0.0, 0.025, SHUT);
         shut[Joint::Gripper] = 0.0;
         hurl(&desk, shut);
-        watch(&desk, 3.0);
+        watch(&desk, 1.5);
         let moved = (desk.cube().cube.position.truncate() - at).length();
         assert!(moved < 0.06, "{moved}");
     }
@@ -74,11 +74,11 @@ fn a_cube_that_is_pressed_into_the_table_stays_on_it() {
     let mut desk = Desk::new(&one_cube(0.22, 0.0, 0.2));
     desk.go(over(vec2(0.22, 0.0).extend(0.08), 0.0, 0.025, SHUT), 2.0);
     hurl(&desk, over(vec2(0.22, 0.0).extend(-0.02), 0.0, 0.025, SHUT));
-    watch(&desk, 2.0);
+    watch(&desk, 1.4);
     hurl(&desk, JointVec([0.0, 60.0, 60.0, 40.0, 0.0, 0.0]));
-    watch(&desk, 2.0);
+    watch(&desk, 1.4);
     hurl(&desk, JointVec([40.0, -40.0, 40.0, 40.0, 0.0, 60.0]));
-    watch(&desk, 2.0);
+    watch(&desk, 1.4);
     assert!(desk.cube().velocity.length() < 0.01);
 }
 
@@ -100,7 +100,7 @@ fn an_arm_that_sweeps_the_table_at_full_speed_launches_nothing() {
     };
     for pan in [-90.0, 90.0, -60.0, 0.0, 70.0] {
         hurl(&desk, low(pan));
-        watch(&desk, 1.2);
+        watch(&desk, 0.9);
     }
     for (k, wild) in [
         [100.0, 100.0, 90.0, 90.0, 150.0, 100.0],
@@ -147,7 +147,7 @@ fn a_tower_of_three_stands() {
             .to_vec(),
         ..Layout::default()
     });
-    watch(&desk, 10.0);
+    watch(&desk, 4.0);
     let top = desk.truth().cubes[2];
     assert_eq!(top.rests_on, Some(Support::Cube(1)));
     assert!(
