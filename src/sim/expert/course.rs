@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::joint::{Joint, JointVec};
 use crate::kinematics::{PINCH_POINT, forward_robot};
 use crate::sim::expert::path::{Departure, Path, STEP_S};
-use crate::sim::expert::plan::{Past, Plan, is_fulfilled, plan};
+use crate::sim::expert::plan::{Expected, Past, Plan, is_fulfilled, is_in_hand, plan};
 use crate::sim::{Task, Truth};
 
 /// How long after a command the arm is where it was sent while it moves, seconds.
@@ -72,6 +72,10 @@ impl Course {
             let departure = self.departure(truth, state);
             return self.begin(task, truth, departure, committed);
         }
+        self.past.dropped = self.past.dropped.filter(|dropped| {
+            let cube = truth.cubes.get(*dropped);
+            cube.is_some_and(|cube| !cube.is_dragged && !is_in_hand(truth, cube))
+        });
         let elapsed = truth.at.saturating_sub(self.at).as_secs_f32().min(LONGEST);
         let Some(place) = self
             .plan
@@ -120,8 +124,11 @@ impl Course {
         }
         if let Some(check) = plan.broken(sensed, truth) {
             log::debug!("the scripted expert plans anew: {check:?} does not hold");
-            let was_missed = check.what == crate::sim::expert::plan::Expected::Held;
-            self.past.failures += usize::from(was_missed);
+            let was_missed = check.what == Expected::Held;
+            if was_missed {
+                self.past.failures += 1;
+                self.past.dropped = Some(check.cube);
+            }
             return true;
         }
         let is_over = self.time >= plan.path.end();

@@ -5,13 +5,14 @@ use std::f32::consts::{FRAC_PI_2, PI};
 use glam::{Quat, Vec2, Vec3};
 
 use crate::joint::Joint;
+use crate::scene::Cube;
 use crate::sim::Truth;
 use crate::sim::expert::grasp::{
-    Spot, face_of, grasps, meets, open_after, open_around, release, squeeze,
+    self, Spot, face_of, grasps, meets, open_after, open_around, release, squeeze,
 };
 use crate::sim::expert::path::{Departure, Route, Way};
 use crate::sim::expert::plan::{Check, Expected, HOME, Plan, is_in_hand};
-use crate::sim::expert::tip::{Tip, across, gripper_for};
+use crate::sim::expert::tip::{Tip, across, gripper_for, wrapped};
 
 /// Height of the finger tips over cubes and walls, metres.
 pub const TRANSIT: f32 = 0.085;
@@ -33,8 +34,10 @@ const SETTLE: f32 = 0.10;
 const CLOSED: f32 = 4.0;
 /// How far the finger tips press on what they touch, metres below its top; the pads reach lower than the point that is steered.
 const PRESS: f32 = -0.0015;
-/// Free way before and behind a cube between jaws that push it, metres.
-const CAGE: f32 = 0.006;
+/// Free way on either side of a cube between jaws that push it, metres.
+const CAGE: f32 = 0.001;
+/// The wrist does not turn farther with a cube between the jaws, radians.
+const TURN: f32 = 1.0;
 
 /// A plan under way of being made.
 pub struct Draft {
@@ -205,39 +208,35 @@ impl Draft {
         Ok(())
     }
 
-    /// Shoves a cube along the table to a place, between jaws that are wider than it.
+    /// Shoves a cube along the table to a place, between jaws that do not press on it: they come down square to its faces,
+    /// turn it to face the way, and push.
     pub fn push(&mut self, index: usize, goal: Vec2) -> Result<(), String> {
         let cube = self.truth.cubes[index].cube;
-        let from = cube.position.truncate();
-        let heading = (goal - from).to_angle();
-        let height = cube.position.z.max(0.0125);
-        // How far the cube reaches out before and behind its middle, as it stands.
-        let turned = face_of(&cube) - heading;
-        let reach = 0.5 * cube.edge * (turned.sin().abs() + turned.cos().abs());
-        let gap = 2.0 * (reach + CAGE);
-        // The fixed jaw pushes where the wrist can turn that far, else the moving one.
-        let ends = [across(cube.edge, 0.0), across(2.0 * gap - cube.edge, 0.0)];
-        let way = [0.0, PI].into_iter().zip(ends).find_map(|(side, end)| {
-            let start = Tip::down(from.extend(height), across(gap, 0.0)).facing(heading + side)?;
-            let end = Tip {
-                position: goal.extend(height),
-                across: end,
-                ..start
-            };
-            Some([start, end.facing(heading + side)?])
-        });
-        let [start, end] = way.ok_or_else(|| self.out_of_reach(index))?;
-        self.route.grip(gripper_for(gap), 0.0, QUICK);
-        self.over(start.raised(HOVER));
-        self.route.go(Way::Straight, start, CAREFUL, FLOW);
+        let [down, turned, there] = pushes(&cube, goal).ok_or_else(|| self.out_of_reach(index))?;
+        let closed = gripper_for(cube.edge + 2.0 * CAGE);
+        self.route.grip(open_around(cube.edge), 0.0, QUICK);
+        self.over(down.raised(HOVER));
+        self.route.go(Way::Straight, down, CAREFUL, FLOW);
         self.check(0.0, index, Expected::At(cube.position));
-        self.route.go(Way::Straight, end, SLOW, 0.0);
-        self.route.wait(SETTLE);
-        let off = Tip {
-            across: start.across,
-            ..end
+        self.since = self.route.time();
+        let caged = Tip {
+            across: turned.across,
+            ..down
         };
-        self.route.go(Way::Straight, off, SLOW, 0.0);
+        self.route.grip(closed, 0.0, GENTLE);
+        self.route.go(Way::Straight, caged, CAREFUL, 0.0);
+        self.route.wait(SETTLE);
+        self.route.go(Way::Straight, turned, CAREFUL, 0.0);
+        self.route.go(Way::Straight, there, SLOW, 0.0);
+        self.route.wait(SETTLE);
+        self.check(self.since, index, Expected::Between);
+        self.route
+            .grip_and_wait(open_around(cube.edge), 0.0, GENTLE);
+        let off = Tip {
+            across: down.across,
+            ..there
+        };
+        self.route.go(Way::Straight, off, CAREFUL, 0.0);
         self.since = self.route.time();
         self.route
             .go(Way::Straight, off.at_height(TRANSIT), CAREFUL, 0.0);
@@ -256,4 +255,32 @@ impl Draft {
         }
         self
     }
+}
+
+/// The jaws around a cube as it stands, around it and facing the way to a place, and there.
+fn pushes(cube: &Cube, goal: Vec2) -> Option<[Tip; 3]> {
+    let from = cube.position.truncate();
+    let heading = (goal - from).to_angle();
+    let height = cube.position.z.max(0.0125);
+    // The fixed jaw pushes, or the moving one, whichever asks less of the wrist.
+    let ways = [0.0, PI].into_iter().filter_map(|side| {
+        let way = heading + side;
+        let face = way + wrapped(4.0 * (face_of(cube) - way)) / 4.0;
+        let down = grasp::around(Tip::down(from.extend(height), 0.0), cube.edge).facing(face)?;
+        let caged = Tip {
+            across: across(cube.edge, CAGE),
+            ..down
+        };
+        let turned = caged.facing(way)?;
+        let there = Tip {
+            position: goal.extend(height),
+            ..turned
+        }
+        .facing(way)?;
+        let is_short =
+            (turned.roll - down.roll).abs() < TURN && (there.roll - turned.roll).abs() < 2.5;
+        let most = down.roll.abs().max(there.roll.abs());
+        is_short.then_some((most, [down, turned, there]))
+    });
+    ways.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, way)| way)
 }

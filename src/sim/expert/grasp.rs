@@ -37,10 +37,15 @@ pub struct Grasp {
 impl Grasp {
     /// The jaws around the cube, touching neither side.
     pub fn around(&self) -> Tip {
-        Tip {
-            across: across(self.edge, CLEAR),
-            ..self.tip
-        }
+        around(self.tip, self.edge)
+    }
+}
+
+/// Jaws around something of this edge, touching neither side.
+pub fn around(tip: Tip, edge: f32) -> Tip {
+    Tip {
+        across: across(edge, CLEAR),
+        ..tip
     }
 }
 

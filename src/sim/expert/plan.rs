@@ -31,6 +31,8 @@ pub enum Expected {
     At(Vec3),
     /// Both jaws hold it.
     Held,
+    /// It is between the jaws, which need not touch it.
+    Between,
 }
 
 /// A path and what it counts on.
@@ -65,6 +67,7 @@ fn is_so(check: Check, truth: &Truth) -> bool {
     match check.what {
         Expected::At(place) => !cube.is_dragged && cube.cube.position.distance(place) < MOVED,
         Expected::Held => is_in_hand(truth, cube),
+        Expected::Between => !cube.is_dragged && from_tip(truth, cube) < BETWEEN,
     }
 }
 
@@ -78,9 +81,14 @@ pub fn is_in_hand(truth: &Truth, cube: &CubeTruth) -> bool {
     if cube.is_dragged {
         return false;
     }
-    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
     let hangs = cube.rests_on.is_none() && cube.velocity.z > -FALLS && cube.is_touched;
-    tip.distance(cube.cube.position) < BETWEEN && (is_gripped(cube) || hangs)
+    from_tip(truth, cube) < BETWEEN && (is_gripped(cube) || hangs)
+}
+
+/// Distance of a cube's middle from the point between the finger tips, metres.
+fn from_tip(truth: &Truth, cube: &CubeTruth) -> f32 {
+    let tip = forward_robot(truth.joints).gripper_point(PINCH_POINT);
+    tip.distance(cube.cube.position)
 }
 
 /// What the planner knows besides what it sees.
@@ -90,33 +98,45 @@ pub struct Past {
     pub failures: usize,
     /// The cube that is to be touched has been.
     pub is_touched: bool,
+    /// A cube that slipped out of the jaws: wherever it fell, it was not put there.
+    pub dropped: Option<usize>,
 }
 
 /// Whether a task is fulfilled as things are.
 pub fn is_fulfilled(task: Task, truth: &Truth, past: Past) -> bool {
-    let cube = |colour: Colour| truth.cube_of(colour).map(|index| &truth.cubes[index]);
+    let find = |colour: Colour| {
+        let index = truth.cube_of(colour)?;
+        Some((index, &truth.cubes[index]))
+    };
+    let stays = |index: usize| past.dropped != Some(index) && is_let_go(&truth.cubes[index]);
     match task {
         Task::Touch(_) => past.is_touched,
-        Task::PickUp(colour) => cube(colour).is_some_and(|cube| {
+        Task::PickUp(colour) => find(colour).is_some_and(|(_, cube)| {
             is_in_hand(truth, cube) && cube.cube.position.z - 0.5 * cube.cube.edge > PICKED_UP
         }),
-        Task::PutInBox(colour) => {
-            let own = truth.trays.first().map(|(_, tray)| tray);
-            own.zip(cube(colour))
-                .is_some_and(|(tray, cube)| is_let_go(cube) && is_inside(cube, tray))
+        Task::PutInBox(colour) => truth
+            .trays
+            .first()
+            .zip(find(colour))
+            .is_some_and(|((_, tray), (index, cube))| stays(index) && is_inside(cube, tray)),
+        Task::Stack(top, base) => {
+            find(base)
+                .zip(find(top))
+                .is_some_and(|((base, _), (index, top))| {
+                    stays(index) && top.rests_on == Some(Support::Cube(base))
+                })
         }
-        Task::Stack(top, base) => truth
-            .cube_of(base)
-            .zip(cube(top))
-            .is_some_and(|(base, top)| is_let_go(top) && top.rests_on == Some(Support::Cube(base))),
         Task::Push(colour) => {
-            let mark = truth.marks.first().map(|(_, mark)| mark);
-            mark.zip(cube(colour)).is_some_and(|(mark, cube)| {
-                let off = cube.cube.position.truncate().distance(mark.position);
-                is_let_go(cube) && off < 0.9 * mark.radius
-            })
+            truth
+                .marks
+                .first()
+                .zip(find(colour))
+                .is_some_and(|((_, mark), (_, cube))| {
+                    let off = cube.cube.position.truncate().distance(mark.position);
+                    is_let_go(cube) && off < 0.9 * mark.radius
+                })
         }
-        Task::Sort => unsorted(truth).is_empty(),
+        Task::Sort => unsorted(truth, past).is_empty(),
     }
 }
 
@@ -125,15 +145,17 @@ fn is_let_go(cube: &CubeTruth) -> bool {
     !cube.is_dragged && !is_gripped(cube) && cube.rests_on.is_some()
 }
 
-/// Cubes that are not in their own box.
-fn unsorted(truth: &Truth) -> Vec<usize> {
-    let is_unsorted = |cube: &CubeTruth| {
+/// Cubes that are not in their own box, or only fell there.
+fn unsorted(truth: &Truth, past: Past) -> Vec<usize> {
+    let is_unsorted = |index: usize| {
+        let cube = &truth.cubes[index];
         let own = tray_of(truth, cube.colour).and_then(|tray| truth.trays.get(tray));
+        let stays = past.dropped != Some(index) && is_let_go(cube);
         SORTED.contains(&cube.colour)
-            && own.is_some_and(|(_, tray)| !(is_let_go(cube) && is_inside(cube, tray)))
+            && own.is_some_and(|(_, tray)| !(stays && is_inside(cube, tray)))
     };
     (0..truth.cubes.len())
-        .filter(|index| is_unsorted(&truth.cubes[*index]))
+        .filter(|index| is_unsorted(*index))
         .collect()
 }
 
@@ -151,14 +173,20 @@ pub fn plan(task: Task, truth: &Truth, past: Past, mut departure: Departure) -> 
         let keeps = matches!(task, Task::PickUp(_));
         return draft().home(keeps).finish(true, None);
     }
-    match work(task, truth, held, draft()) {
+    match work(task, truth, past, held, draft()) {
         Ok(plan) => plan,
         Err(why) => draft().home(held.is_some()).finish(true, Some(why)),
     }
 }
 
 /// What has to be done for a task that is not fulfilled, or why it cannot be.
-fn work(task: Task, truth: &Truth, held: Option<usize>, mut draft: Draft) -> Result<Plan, String> {
+fn work(
+    task: Task,
+    truth: &Truth,
+    past: Past,
+    held: Option<usize>,
+    mut draft: Draft,
+) -> Result<Plan, String> {
     let find = |colour: Colour| {
         truth
             .cube_of(colour)
@@ -167,7 +195,7 @@ fn work(task: Task, truth: &Truth, held: Option<usize>, mut draft: Draft) -> Res
     let wanted = match task {
         Task::Sort => held
             .filter(|held| SORTED.contains(&truth.cubes[*held].colour))
-            .or(unsorted(truth).first().copied()),
+            .or(unsorted(truth, past).first().copied()),
         _ => task.colours().first().copied().map(find).transpose()?,
     };
     let target = wanted.ok_or("there is nothing to sort on the table")?;
@@ -224,13 +252,15 @@ fn work(task: Task, truth: &Truth, held: Option<usize>, mut draft: Draft) -> Res
             draft.push(target, mark.position)?;
             Ok(draft.home(false).finish(true, None))
         }
-        Task::Sort => sort(truth, target, draft),
+        Task::Sort => sort(truth, past, target, draft),
     }
 }
 
 /// All that is left to sort, beginning with one cube.
-fn sort(truth: &Truth, first: usize, mut draft: Draft) -> Result<Plan, String> {
-    let rest = unsorted(truth).into_iter().filter(|index| *index != first);
+fn sort(truth: &Truth, past: Past, first: usize, mut draft: Draft) -> Result<Plan, String> {
+    let rest = unsorted(truth, past)
+        .into_iter()
+        .filter(|index| *index != first);
     for index in [first].into_iter().chain(rest) {
         let cube = &truth.cubes[index];
         let tray = tray_of(truth, cube.colour).and_then(|tray| truth.trays.get(tray));

@@ -5,9 +5,7 @@ use std::f32::consts::{FRAC_PI_2, PI};
 use glam::{Vec2, Vec3, vec2, vec3};
 
 use crate::joint::{Joint, JointVec};
-use crate::kinematics::{
-    JAW_PLANE_ROLL, PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot,
-};
+use crate::kinematics::{PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot};
 
 /// The arm turns about this place of the table, metres.
 pub const PAN_AXIS: Vec2 = vec2(0.0388353, 0.0);
@@ -106,11 +104,6 @@ impl Tip {
         }))
     }
 
-    /// The pitch that the arm keeps here: the one nearest to the wanted one.
-    pub fn kept_pitch(&self) -> Option<f32> {
-        self.relaxed().map(|(pitch, _)| pitch)
-    }
-
     fn body(&self) -> Option<[f32; 5]> {
         self.relaxed().map(|(_, body)| body)
     }
@@ -160,11 +153,6 @@ impl Tip {
     }
 }
 
-/// Roll of the wrist at these joint values, radians out of the arm's plane.
-pub fn roll_of(joints: JointVec) -> f32 {
-    joints[Joint::WristRoll].to_radians() - JAW_PLANE_ROLL
-}
-
 /// Percent open at which the pads are this far apart, metres.
 pub fn gripper_for(gap: f32) -> f32 {
     let open =
@@ -210,9 +198,9 @@ mod tests {
     #[test]
     fn the_pitch_gives_way_as_little_as_it_must() {
         let low = Tip::down(vec3(0.22, 0.0, 0.02), 0.011);
-        assert_eq!(low.kept_pitch(), Some(FRAC_PI_2));
+        assert_eq!(low.relaxed().map(|(pitch, _)| pitch), Some(FRAC_PI_2));
         let high = low.at_height(0.14);
-        let pitch = high.kept_pitch().unwrap();
+        let pitch = high.relaxed().unwrap().0;
         assert!(pitch < FRAC_PI_2 && pitch > 0.9, "{pitch}");
         let mut steeper = high;
         steeper.pitch = pitch + 0.02;

@@ -79,9 +79,9 @@ impl FromStr for Task {
         let found = if words.has(&NEGATIONS) {
             None
         } else {
-            sorting(&words).or_else(|| match words.colours().as_slice() {
-                &[cube] => about_one(&words, cube),
-                &[top, base] if top != base => stacking(&words, top, base),
+            sorting(&words).or_else(|| match *words.colours().as_slice() {
+                [cube] => about_one(&words, cube),
+                [top, base] if top != base => stacking(&words, top, base),
                 _ => None,
             })
         };
