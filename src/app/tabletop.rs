@@ -33,7 +33,8 @@ pub struct Tabletop {
     seed: u64,
     /// The task that the table is laid for.
     laid_for: Task,
-    laid_at: Duration,
+    /// When the present try began.
+    since: Duration,
     referee: Option<Referee>,
     verdict: Verdict,
     obstacle: Option<String>,
@@ -60,7 +61,7 @@ impl Tabletop {
     pub fn new(arm: SimArm, words: &str, seed: u64) -> Self {
         let task = understood(words);
         Self {
-            laid_at: arm.clock().now(),
+            since: arm.clock().now(),
             arm,
             seed,
             laid_for: task.unwrap_or(USUAL),
@@ -135,11 +136,16 @@ impl Tabletop {
             progress: self.verdict.progress,
             stage: self.verdict.stage.clone(),
             done_since: self.done_since,
-            elapsed: self.arm.clock().now().saturating_sub(self.laid_at),
+            elapsed: self.elapsed(),
             repeats: self.repeats,
             successes: self.successes,
             attempts: self.attempts,
         }
+    }
+
+    fn elapsed(&self) -> Duration {
+        let end = self.done_since.unwrap_or_else(|| self.arm.clock().now());
+        end.saturating_sub(self.since)
     }
 
     fn task(&self) -> Option<Task> {
@@ -154,6 +160,7 @@ impl Tabletop {
             self.referee = task.map(Referee::new);
             self.verdict = Verdict::default();
             self.done_since = None;
+            self.since = self.arm.clock().now();
         }
     }
 
@@ -165,7 +172,7 @@ impl Tabletop {
         self.seed = seed;
         self.hand = None;
         self.arm.lay(&self.laid_for.layout(seed), false);
-        self.laid_at = self.arm.clock().now();
+        self.since = self.arm.clock().now();
         self.referee = self.task().map(Referee::new);
         self.verdict = Verdict::default();
         self.obstacle = None;

@@ -93,12 +93,10 @@ impl World {
         let orders = self.orders.clone()?;
         Some(RigLink {
             view: self.view.clone(),
-            order: Box::new(move |order| match orders.try_send(order) {
-                Ok(()) => {}
-                Err(TrySendError::Full(lost)) => {
-                    log::warn!("the table is busy: {lost} was not done")
+            order: Box::new(move |order| {
+                if let Err(TrySendError::Full(lost)) = orders.try_send(order) {
+                    log::warn!("the table is busy: {lost} was not done");
                 }
-                Err(TrySendError::Disconnected(_)) => log::warn!("the simulated table is gone"),
             }),
         })
     }

@@ -61,7 +61,7 @@ pub struct RigView {
     pub stage: String,
     /// Done, since this moment of the runtime's clock.
     pub done_since: Option<Duration>,
-    /// Since the table was laid, on the rig's clock.
+    /// Since the table was laid, or the task in force was chosen on it, until it was done; on the rig's clock.
     pub elapsed: Duration,
     /// The table is laid anew after each success.
     pub repeats: bool,

@@ -24,6 +24,15 @@ pub fn help_ui(
         heading_ui(ui, "COLOURS", |_| {});
         colours_ui(ui);
         ui.add_space(10.0);
+        heading_ui(ui, "THE SIMULATED RIG", |_| {});
+        for text in [
+            "Tasks lays the table for a task and sends it. A task that you type is judged on the table as it is.",
+            "A cube is dragged with the mouse in the 3D view, while the policy drives: see whether it finds it again.",
+            "Slow motion slows the arm and the whole runtime, but not the policy: its latency shrinks against the arm.",
+        ] {
+            ui.label(text);
+        }
+        ui.add_space(10.0);
         heading_ui(ui, "THE QUEUE", |_| {});
         for text in [
             "The policy answers each look with a chunk of actions; the arm takes one a tick from the queue.",

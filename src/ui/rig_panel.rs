@@ -130,7 +130,7 @@ fn progress_ui(ui: &mut Ui, rig: &RigView) {
         .galley(place.min, words, tokens.text);
     if let Some(task) = &rig.task {
         response.on_hover_text(format!(
-            "{task}: {:.0} %, {} on this table",
+            "{task}: {:.0} % after {}",
             share * 100.0,
             words::seconds(rig.elapsed)
         ));
@@ -142,6 +142,9 @@ fn stage(rig: &RigView) -> String {
     match (&rig.task, &rig.obstacle) {
         (None, _) => "no referee for this task".to_owned(),
         (Some(_), Some(obstacle)) => obstacle.clone(),
+        (Some(task), None) if rig.done_since.is_some() => {
+            format!("{task}: in {}", words::seconds(rig.elapsed))
+        }
         (Some(task), None) if rig.stage.is_empty() => task.clone(),
         (Some(_), None) => rig.stage.clone(),
     }

@@ -61,7 +61,10 @@ pub fn hand_ui(
     let Some((cube, at)) = pointer.and_then(|at| Some((reach.cube_at(at)?, at))) else {
         return false;
     };
-    ring(ui, &reach, cube, 1.5);
+    let foot = reach
+        .cube(cube)
+        .map_or(0.0, |it| it.position.z - 0.5 * it.edge);
+    ring(ui, &reach, cube, foot, 1.5);
     ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
     if is_taken && let Some(hand) = reach.taken(cube, at) {
         *held = Some(hand);
@@ -80,13 +83,18 @@ fn drag(
     commands: &mut Vec<Command>,
 ) -> bool {
     let cube = hand.cube;
-    let is_there = reach.snapshot.rig.is_some() && cube < reach.snapshot.props.cubes.len();
-    if !response.dragged() || !is_there {
+    if reach.snapshot.rig.is_none() {
+        // A real arm was taken meanwhile: there is nothing to be let go of.
+        *held = None;
+        return true;
+    }
+    if !response.dragged() || reach.cube(cube).is_none() {
         *held = None;
         commands.push(Command::Rig(RigOrder::LetGo { cube }));
         return true;
     }
-    ring(ui, reach, cube, 2.5);
+    // On the table, where it will be set down: the hand carries it well above.
+    ring(ui, reach, cube, 0.0, 2.5);
     ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
     // Said again while the hand rests, too: a hand that is heard of no more has let go.
     let at = response.interact_pointer_pos();
@@ -144,13 +152,13 @@ impl Reach<'_> {
     }
 }
 
-/// A ring on the table around a cube that can be taken, in the colour of a person's doing.
-fn ring(ui: &Ui, reach: &Reach<'_>, cube: usize, width: f32) {
+/// A ring around a cube, or below it at this height, in the colour of a person's doing.
+fn ring(ui: &Ui, reach: &Reach<'_>, cube: usize, height: f32, width: f32) {
     let Some(cube) = reach.cube(cube) else { return };
     let point = |i: u8| {
         let turn = std::f32::consts::TAU * f32::from(i) / f32::from(RING_SIDES);
         let out = RING_RADIUS * cube.edge * vec3(turn.cos(), turn.sin(), 0.0);
-        reach.on_screen(cube.position - vec3(0.0, 0.0, 0.5 * cube.edge) + out)
+        reach.on_screen(cube.position.with_z(height) + out)
     };
     let stroke = Stroke::new(width, theme::tokens(ui).human);
     let points = (0..RING_SIDES).map(point).collect();

@@ -64,6 +64,7 @@ fn main() -> anyhow::Result<()> {
 fn snapshot(state: &str, tick: u64) -> Snapshot {
     match state {
         "idle" => fixture::idle(),
+        "rig" => fixture::on_rig(),
         "stopped" => fixture::stopped(),
         "jogging" => fixture::jogging(),
         "starved" => fixture::starved(),

@@ -285,7 +285,7 @@ pub fn running(tick: u64) -> Snapshot {
 pub fn on_rig() -> Snapshot {
     let mut snapshot = running(3_000);
     snapshot.sources.follower = Some(ArmSource::Simulated);
-    snapshot.policy_source = EXPERT.to_owned();
+    EXPERT.clone_into(&mut snapshot.policy_source);
     snapshot.rig = Some(Arc::new(RigView {
         seed: 7,
         laid: 3,
