@@ -277,11 +277,16 @@ mod tests {
     use crate::clock::Clock;
     use crate::lab::Measures;
     use crate::lab::pilot::tests::waving;
+    use crate::sim::Layout;
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn bare_table() -> SimArm {
+        SimArm::on_table(Clock::virtual_at_zero(), &Layout::default())
+    }
+
     fn fly(knobs: Knobs, latency: impl Into<LatencyModel>, seconds: u64) -> Measures {
-        let arm = SimArm::new(Clock::virtual_at_zero());
+        let arm = bare_table();
         let plan = Plan {
             task: "wave".to_owned(),
             knobs,
@@ -340,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_cannot_be_loaded_is_named() {
-        let arm = SimArm::new(Clock::virtual_at_zero());
+        let arm = bare_table();
         let plan = Plan {
             task: "wave".to_owned(),
             knobs: Knobs::default(),
