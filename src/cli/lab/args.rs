@@ -40,25 +40,25 @@ pub struct PilotArgs {
 #[command(next_help_heading = "Latency")]
 pub struct LatencyArgs {
     /// From request to chunk, milliseconds
-    #[arg(long, value_name = "MS", default_value = "300", value_parser = parse::distance)]
-    pub latency_ms: f32,
+    #[arg(long = "latency-ms", value_name = "MS", default_value = "300", value_parser = parse::distance)]
+    pub mean_ms: f32,
     /// Standard deviation of a log-normal latency, milliseconds [default: always the same]
-    #[arg(long, value_name = "MS", value_parser = parse::distance)]
-    pub latency_sd_ms: Option<f32>,
+    #[arg(long = "latency-sd-ms", value_name = "MS", value_parser = parse::distance)]
+    pub sd_ms: Option<f32>,
     /// Measure a few chunks on this device first, and draw from their times
-    #[arg(long, conflicts_with_all = ["latency_ms", "latency_sd_ms"])]
-    pub latency_measured: bool,
+    #[arg(long = "latency-measured", conflicts_with_all = ["mean_ms", "sd_ms"])]
+    pub is_measured: bool,
 }
 
 impl LatencyArgs {
     /// The model; `None` is one that is still to be measured.
     pub fn model(&self, seed: u64) -> Option<LatencyModel> {
         let time = |ms: f32| Duration::from_micros((f64::from(ms) * 1000.0).round() as u64);
-        let mean = time(self.latency_ms);
-        if self.latency_measured {
+        let mean = time(self.mean_ms);
+        if self.is_measured {
             return None;
         }
-        Some(match self.latency_sd_ms {
+        Some(match self.sd_ms {
             None => LatencyModel::Constant(mean),
             Some(sd) => LatencyModel::LogNormal {
                 mean,
@@ -121,7 +121,7 @@ mod tests {
         match Cli::try_parse_from(line.split_whitespace()).unwrap().verb {
             Some(Verb::Sim(args)) => match args.verb {
                 SimVerb::Eval(args) => args,
-                other => panic!("{line} is {other:?}"),
+                other @ SimVerb::Emulate(_) => panic!("{line} is {other:?}"),
             },
             other => panic!("{line} is {other:?}"),
         }
