@@ -1,6 +1,9 @@
-// Draws the SO-101, its table, the cubes, the ghost arm and the ribbons, lit by one soft lamp.
+// Draws the SO-101, its table, the cubes, trays and marks, the ghost arm and the ribbons, lit by one soft lamp.
 // `src/scene/shading.rs` says the same in Rust for machines without an adapter: change both.
 // Colours are linear until `encoded`, which the fragment stages call last: the target is plain RGBA8 holding display values.
+
+// Twin: `MARKS` in src/scene/layout.rs.
+const MARKS: u32 = 8u;
 
 // The numbers of one picture. Twin: `FrameUniform` in src/scene/layout.rs.
 struct Frame {
@@ -21,8 +24,11 @@ struct Frame {
     grid: vec4<f32>,
     // w: opacity of the rim.
     ghost: vec4<f32>,
-    // Lowest X and Y of the contact map, and one over its side.
+    // Lowest X and Y of the contact map, and one over its side. w: number of marks.
     contact_area: vec4<f32>,
+    // Middle and radius of each mark on the table, metres.
+    mark_places: array<vec4<f32>, MARKS>,
+    mark_colors: array<vec4<f32>, MARKS>,
     // Colour and gloss.
     materials: array<vec4<f32>, 8>,
     // base_from_link of the arm, then of the ghost.
@@ -37,13 +43,15 @@ struct Corner {
     @location(3) link: u32,
 }
 
-// Twin: `CubeInstance` in src/scene/layout.rs.
-struct CubeIn {
+// A cube, or the floor or a wall of a tray. Twin: `BlockInstance` in src/scene/blocks.rs.
+struct BlockIn {
     @location(4) column_0: vec4<f32>,
     @location(5) column_1: vec4<f32>,
     @location(6) column_2: vec4<f32>,
     @location(7) column_3: vec4<f32>,
-    @location(8) color: vec4<f32>,
+    // w: how far the edges are broken.
+    @location(8) half: vec4<f32>,
+    @location(9) color: vec4<f32>,
 }
 
 // Twin: `RibbonVertex` in src/scene/layout.rs.
@@ -79,6 +87,17 @@ const GRID_STEP: f32 = 0.05;
 const GRID_HALF: f32 = 0.0006;
 // How far a point is lifted off its surface before it asks for its shadow, metres.
 const SHADOW_LIFT: f32 = 0.0035;
+// What lies as low as the floor of a tray takes part in the table's contact shadows, metres.
+const FLOOR: f32 = 0.005;
+const FLOOR_END: f32 = 0.008;
+// It is lifted this much more before it asks for its shadow.
+const FLOOR_LIFT: f32 = 0.010;
+// How strongly a mark covers the table in its middle and at its rim.
+const MARK_FILL: f32 = 0.48;
+const MARK_RIM: f32 = 0.90;
+// Width of the rim and of its soft edge, metres.
+const MARK_RING: f32 = 0.005;
+const MARK_SOFT: f32 = 0.002;
 // Share of the depth range.
 const GHOST_BEHIND: f32 = 0.00002;
 
@@ -117,17 +136,31 @@ fn lamp_at(position: vec3<f32>, normal: vec3<f32>) -> f32 {
     return select(1.0, sum / f32(shadow_taps * shadow_taps), inside);
 }
 
+// The share of the sky that a point of the table sees.
+fn table_sky(point: vec2<f32>) -> f32 {
+    let on_map = (point - frame.contact_area.xy) * frame.contact_area.z;
+    return textureSampleLevel(contact_map, contact_smooth, on_map, 0.0).x;
+}
+
+// How much of a tray's floor a surface is, 0 to 1.
+fn low_and_flat(position: vec3<f32>, normal: vec3<f32>) -> f32 {
+    return max(normal.z, 0.0) * (1.0 - smoothstep(FLOOR, FLOOR_END, position.z));
+}
+
 // The light that a surface sends to the eye.
 fn lit(color: vec3<f32>, gloss: f32, position: vec3<f32>, normal: vec3<f32>) -> vec3<f32> {
     let to_eye = normalize(frame.eye.xyz - position);
     let facing = max(dot(normal, frame.light.xyz), 0.0);
+    let low = low_and_flat(position, normal);
     var lamp = 0.0;
     if facing > 0.0 {
-        lamp = lamp_at(position, normal);
+        lamp = lamp_at(position + vec3(0.0, 0.0, low * FLOOR_LIFT), normal);
     }
     // Low surfaces that look down see a table in shade.
     let floor_light = frame.ground.xyz * (0.35 + 0.65 * smoothstep(0.0, 0.10, position.z));
-    let around = mix(floor_light, frame.sky.xyz, 0.5 + 0.5 * normal.z);
+    let open_sky = mix(1.0, table_sky(position.xy), low);
+    lamp *= 0.35 + 0.65 * open_sky;
+    let around = mix(floor_light, frame.sky.xyz, 0.5 + 0.5 * normal.z) * open_sky;
     let halfway = max(dot(normal, normalize(frame.light.xyz + to_eye)), 0.0);
     let h4 = halfway * halfway * halfway * halfway;
     let h16 = h4 * h4 * h4 * h4;
@@ -151,18 +184,24 @@ fn arm_vertex(corner: Corner, @builtin(instance_index) instance: u32) -> Solid {
     return out;
 }
 
-fn cube_pose(cube: CubeIn) -> mat4x4<f32> {
-    return mat4x4(cube.column_0, cube.column_1, cube.column_2, cube.column_3);
+fn block_pose(block: BlockIn) -> mat4x4<f32> {
+    return mat4x4(block.column_0, block.column_1, block.column_2, block.column_3);
+}
+
+// Each broken edge is as wide as every other, however long the block.
+fn block_corner(corner: Corner, block: BlockIn) -> vec4<f32> {
+    let core = block.half.xyz - vec3(block.half.w);
+    return vec4(sign(corner.position) * core + block.half.w * corner.normal, 1.0);
 }
 
 @vertex
-fn cube_vertex(corner: Corner, cube: CubeIn) -> Solid {
-    let position = cube_pose(cube) * vec4(corner.position, 1.0);
+fn block_vertex(corner: Corner, block: BlockIn) -> Solid {
+    let position = block_pose(block) * block_corner(corner, block);
     var out: Solid;
     out.clip = frame.clip_from_base * position;
     out.position = position.xyz;
-    out.normal = (cube_pose(cube) * vec4(corner.normal, 0.0)).xyz;
-    out.color = cube.color;
+    out.normal = (block_pose(block) * vec4(corner.normal, 0.0)).xyz;
+    out.color = block.color;
     return out;
 }
 
@@ -178,8 +217,8 @@ fn arm_shadow(corner: Corner) -> @builtin(position) vec4<f32> {
 }
 
 @vertex
-fn cube_shadow(corner: Corner, cube: CubeIn) -> @builtin(position) vec4<f32> {
-    return frame.shadow_from_base * cube_pose(cube) * vec4(corner.position, 1.0);
+fn block_shadow(corner: Corner, block: BlockIn) -> @builtin(position) vec4<f32> {
+    return frame.shadow_from_base * block_pose(block) * block_corner(corner, block);
 }
 
 @vertex
@@ -196,6 +235,14 @@ fn line_cover(coordinate: f32, footprint: f32) -> f32 {
     return clamp((GRID_HALF + 0.5 * width - away) / width, 0.0, 1.0) * min(1.0, 2.0 * GRID_HALF / width + 0.35);
 }
 
+// How much of the table's colour a mark replaces this far from its middle: a stencilled ring, faintly filled.
+fn mark_cover(away: f32, radius: f32, footprint: f32) -> f32 {
+    let edge = max(footprint, MARK_SOFT);
+    let inside = 1.0 - smoothstep(radius - edge, radius, away);
+    let ring = smoothstep(radius - MARK_RING - edge, radius - MARK_RING, away);
+    return inside * (MARK_FILL + ring * (MARK_RIM - MARK_FILL));
+}
+
 @fragment
 fn table_fragment(point: TablePoint) -> @location(0) vec4<f32> {
     let to_eye = frame.eye.xyz - point.position;
@@ -204,9 +251,13 @@ fn table_fragment(point: TablePoint) -> @location(0) vec4<f32> {
     let footprint = distance * frame.eye.w / max(to_eye.z / distance, 0.15);
     let far = 1.0 - smoothstep(1.0, 12.0, footprint / (0.1 * GRID_STEP));
     let line = max(line_cover(point.position.x, footprint), line_cover(point.position.y, footprint));
-    let color = mix(frame.table.xyz, frame.grid.xyz, frame.grid.w * line * far);
-    let on_map = (point.position.xy - frame.contact_area.xy) * frame.contact_area.z;
-    let open_sky = textureSampleLevel(contact_map, contact_smooth, on_map, 0.0).x;
+    var color = mix(frame.table.xyz, frame.grid.xyz, frame.grid.w * line * far);
+    for (var k = 0u; k < min(u32(frame.contact_area.w), MARKS); k++) {
+        let place = frame.mark_places[k];
+        let away = length(point.position.xy - place.xy);
+        color = mix(color, frame.mark_colors[k].xyz, mark_cover(away, place.z, footprint));
+    }
+    let open_sky = table_sky(point.position.xy);
     let lamp = lamp_at(point.position, vec3(0.0, 0.0, 1.0));
     let light = frame.key.xyz * frame.light.z * lamp * (0.35 + 0.65 * open_sky) + frame.sky.xyz * open_sky;
     let gone = smoothstep(frame.background.w, frame.table.w, length(point.position.xy - vec2(0.14, 0.0)));

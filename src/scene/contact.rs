@@ -1,12 +1,13 @@
 //! The soft darkening where something stands on the table or hovers close above it, without which things seem to float.
 //!
-//! The arm is taken as a chain of balls and each cube as a ball and its own footprint; a ball of radius r at height h above a
-//! point hides about r²h/d³ of its sky. Computed on the CPU for a coarse grid, so that both renderers show the same.
+//! The arm is taken as a chain of balls, each cube as a ball, and the wall of a tray as a row of them; a ball of radius r at height
+//! h above a point hides about r²h/d³ of its sky. Computed on the CPU for a coarse grid, so that both renderers show the same.
 
 use glam::{Vec2, Vec3, Vec4, vec2, vec3};
 
 use crate::kinematics::{Link, Pose};
-use crate::scene::Props;
+use crate::scene::blocks::walls;
+use crate::scene::{Props, Tray};
 
 /// Points of the grid along each side.
 pub const CONTACT_SIZE: usize = 64;
@@ -35,13 +36,14 @@ const BALLS: [(Link, Vec3, f32); 12] = [
 ];
 
 impl ContactMap {
-    /// The map below this arm and these cubes.
+    /// The map below this arm and these things.
     pub fn new(arm: &Pose, props: &Props) -> Self {
         let mut balls: Vec<(Vec3, f32)> = BALLS
             .iter()
             .map(|&(link, centre, radius)| (arm.link(link).transform_point3(centre), radius))
             .collect();
         balls.extend(props.cubes.iter().map(|c| (c.position, 0.62 * c.edge)));
+        balls.extend(props.trays.iter().flat_map(wall_balls));
         let mut hidden = vec![0.0_f32; CONTACT_SIZE * CONTACT_SIZE];
         for (centre, radius) in balls {
             shade_ball(&mut hidden, centre, radius);
@@ -71,6 +73,26 @@ impl ContactMap {
         let above = value(x, y + 1) + u * (value(x + 1, y + 1) - value(x, y + 1));
         (below + v * (above - below)) / 255.0
     }
+}
+
+/// Radius of the balls of a wall, as a share of its height.
+const WALL_BALL: f32 = 0.40;
+
+/// The walls of a tray as rows of balls.
+fn wall_balls(tray: &Tray) -> Vec<(Vec3, f32)> {
+    let turned = Vec2::from_angle(tray.turn);
+    let radius = WALL_BALL * tray.height;
+    let step = tray.height.max(0.01);
+    let row = |(middle, half): (Vec2, Vec2)| {
+        let along = if half.x > half.y { Vec2::X } else { Vec2::Y };
+        let count = (2.0 * half.max_element() / step).ceil().max(1.0);
+        let reach = turned.rotate(along) * half.max_element();
+        (0..count as usize).map(move |k| {
+            let share = (2.0 * k as f32 + 1.0) / count - 1.0;
+            ((middle + share * reach).extend(0.5 * tray.height), radius)
+        })
+    };
+    walls(tray).into_iter().flat_map(row).collect()
 }
 
 /// Adds what one ball hides, where it hides more than a thousandth.
@@ -123,5 +145,27 @@ mod tests {
         assert!(below < bare.sky_at(vec2(0.3, 0.2)) - 0.2);
         assert!(map.sky_at(vec2(0.02, 0.0)) < 0.5);
         assert!(map.sky_at(vec2(-0.2, -0.44)) > 0.97);
+    }
+
+    #[test]
+    fn a_tray_darkens_its_corners_and_the_table_around_it() {
+        let tray = Tray {
+            position: vec2(0.25, 0.25),
+            turn: 0.4,
+            inner: vec2(0.12, 0.10),
+            height: 0.04,
+            wall: 0.004,
+            color: [1.0; 3],
+        };
+        let trays = vec![tray];
+        let props = Props {
+            trays,
+            ..Props::default()
+        };
+        let map = ContactMap::new(&forward([0.0; 6]), &props);
+        let at = |x, y| map.sky_at(tray.position + Vec2::from_angle(0.4).rotate(vec2(x, y)));
+        assert!(at(0.05, 0.04) < at(0.0, 0.0), "the corner is darker");
+        assert!(at(0.0, 0.0) > 0.5, "the middle sees the sky");
+        assert!(at(0.075, 0.0) < at(0.12, 0.0), "the foot is darker");
     }
 }

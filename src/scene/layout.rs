@@ -5,15 +5,16 @@ use glam::camera::rh;
 use glam::{Mat4, Vec3, Vec4, vec3};
 
 use crate::kinematics::{Link, forward_robot};
+use crate::scene::blocks::{BlockInstance, blocks};
 use crate::scene::contact::ContactMap;
 use crate::scene::look::MATERIAL_COUNT;
-use crate::scene::{Ribbon, SceneInput, View};
+use crate::scene::{Mark, Ribbon, SceneInput, View};
 
 /// Links of the arm and of its ghost.
 pub const POSE_COUNT: usize = 2 * Link::ALL.len();
 
-/// Direction towards the key light: high, to the front right, over the shoulder of whoever looks from the corner.
-const TO_LIGHT: Vec3 = vec3(0.42, -0.50, 0.76);
+/// Marks on the table at most; those beyond are not drawn. Twin: `MARKS`.
+pub const MARKS: usize = 8;
 /// The ball that the shadow map covers: everything the arm can reach.
 const SHADOW_CENTRE: Vec3 = vec3(0.14, 0.0, 0.14);
 const SHADOW_RADIUS: f32 = 0.52;
@@ -34,18 +35,10 @@ pub struct FrameUniform {
     pub grid: Vec4,
     pub ghost: Vec4,
     pub contact_area: Vec4,
+    pub mark_places: [Vec4; MARKS],
+    pub mark_colors: [Vec4; MARKS],
     pub materials: [Vec4; 8],
     pub links: [Mat4; POSE_COUNT],
-}
-
-/// One cube. Twin: `struct CubeIn` in `shaders/scene.wgsl`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct CubeInstance {
-    /// `base_from_cube` of a cube with edge 1.
-    pub base_from_cube: Mat4,
-    /// Linear RGB and gloss.
-    pub color: Vec4,
 }
 
 /// One corner of a ribbon's triangles. Twin: `struct RibbonIn` in `shaders/scene.wgsl`.
@@ -63,15 +56,15 @@ pub struct RibbonVertex {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub uniform: FrameUniform,
-    pub cubes: Vec<CubeInstance>,
+    /// Cubes and trays.
+    pub blocks: Vec<BlockInstance>,
+    /// As many of them, from the first on, throw shadows.
+    pub casters: usize,
     /// A list of triangles.
     pub ribbons: Vec<RibbonVertex>,
     pub contact: ContactMap,
     pub has_ghost: bool,
 }
-
-/// How much light a cube's painted wood throws back as a highlight.
-const CUBE_GLOSS: f32 = 0.18;
 
 impl Layout {
     /// Lays out one picture of `size` pixels.
@@ -84,17 +77,11 @@ impl Layout {
             *slot = Mat4::from(pose);
         }
         let contact = ContactMap::new(&arm, input.props);
-        let cubes = input.props.cubes.iter().map(|cube| CubeInstance {
-            base_from_cube: Mat4::from_scale_rotation_translation(
-                Vec3::splat(cube.edge),
-                cube.orientation,
-                cube.position,
-            ),
-            color: Vec3::from(cube.color).extend(CUBE_GLOSS),
-        });
+        let (blocks, casters) = blocks(input.props);
         Self {
             uniform: uniform(input, view, size, &links),
-            cubes: cubes.collect(),
+            blocks,
+            casters,
             ribbons: input
                 .ribbons
                 .iter()
@@ -108,7 +95,9 @@ impl Layout {
     /// True when both pictures cast the same shadows, whatever the eye sees.
     pub fn casts_as(&self, other: &Self) -> bool {
         let arm = Link::ALL.len();
-        self.uniform.links[..arm] == other.uniform.links[..arm] && self.cubes == other.cubes
+        self.uniform.links[..arm] == other.uniform.links[..arm]
+            && self.uniform.shadow_from_base == other.uniform.shadow_from_base
+            && self.blocks == other.blocks
     }
 }
 
@@ -125,12 +114,14 @@ fn uniform(
         *slot = Vec4::from(material);
     }
     debug_assert!(MATERIAL_COUNT <= materials.len());
+    let to_lamp = Vec3::from(look.to_lamp).normalize_or(Vec3::Z);
+    let (count, mark_places, mark_colors) = mark_table(&input.props.marks);
     let aspect = width.max(1) as f32 / height.max(1) as f32;
     FrameUniform {
         clip_from_base: view.clip_from_base(aspect),
-        shadow_from_base: shadow_from_base(),
+        shadow_from_base: shadow_from_base(to_lamp),
         eye: view.eye.extend(view.pixel_size(height)),
-        light: TO_LIGHT.normalize().extend(0.0),
+        light: to_lamp.extend(0.0),
         key: colour(look.key, 0.0),
         sky: colour(look.sky, 0.0),
         ground: colour(look.ground, 0.0),
@@ -140,15 +131,27 @@ fn uniform(
         ghost: input
             .ghost
             .map_or(Vec4::ZERO, |ghost| colour(ghost.color, ghost.opacity)),
-        contact_area: ContactMap::area(),
+        contact_area: ContactMap::area().with_w(count),
+        mark_places,
+        mark_colors,
         materials,
         links: *links,
     }
 }
 
+/// How many marks there are, where, and in which colour.
+fn mark_table(marks: &[Mark]) -> (f32, [Vec4; MARKS], [Vec4; MARKS]) {
+    let (mut places, mut colors) = ([Vec4::ZERO; MARKS], [Vec4::ZERO; MARKS]);
+    for ((place, color), mark) in places.iter_mut().zip(&mut colors).zip(marks) {
+        *place = mark.position.extend(mark.radius).extend(0.0);
+        *color = Vec3::from(mark.color).extend(0.0);
+    }
+    (marks.len().min(MARKS) as f32, places, colors)
+}
+
 /// Looks from the lamp at everything the arm can reach, without perspective: a lamp far away.
-fn shadow_from_base() -> Mat4 {
-    let eye = SHADOW_CENTRE + TO_LIGHT.normalize() * SHADOW_RADIUS;
+fn shadow_from_base(to_lamp: Vec3) -> Mat4 {
+    let eye = SHADOW_CENTRE + to_lamp * SHADOW_RADIUS;
     let r = SHADOW_RADIUS;
     rh::proj::directx::orthographic(-r, r, -r, r, 0.0, 2.0 * r)
         * rh::view::look_at_mat4(eye, SHADOW_CENTRE, Vec3::Z)
@@ -238,12 +241,13 @@ mod tests {
 
     #[test]
     fn the_shadow_map_covers_the_reach_of_the_arm() {
+        let to_lamp = Vec3::from(Look::light().to_lamp).normalize();
         for point in [
             vec3(0.45, 0.0, 0.0),
             vec3(0.1, 0.4, 0.0),
             vec3(0.1, 0.0, 0.45),
         ] {
-            let at = shadow_from_base().project_point3(point);
+            let at = shadow_from_base(to_lamp).project_point3(point);
             assert!(at.truncate().abs().max_element() < 1.0, "{point}: {at}");
             assert!(at.z > 0.0 && at.z < 1.0, "{point}: {at}");
         }

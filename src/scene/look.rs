@@ -20,6 +20,9 @@ pub enum Material {
 /// Number of [`Material`]s.
 pub const MATERIAL_COUNT: usize = 6;
 
+/// Towards the lamp of every theme: high, to the front right, over the shoulder of whoever looks from the corner.
+const TO_LAMP: [f32; 3] = [0.42, -0.50, 0.76];
+
 /// Colours are linear RGB, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
@@ -32,7 +35,9 @@ pub struct Look {
     pub background: [f32; 3],
     /// Distance from the arm at which the table begins to fade, and at which it is gone, metres.
     pub fade: [f32; 2],
-    /// The key light, a lamp to the front right.
+    /// Direction towards the lamp, of any length.
+    pub to_lamp: [f32; 3],
+    /// The lamp's light.
     pub key: [f32; 3],
     /// Light from above and from below that reaches every corner.
     pub sky: [f32; 3],
@@ -48,6 +53,7 @@ impl Look {
             grid: with_strength(srgb(0x9A9892), 0.28),
             background: srgb(0xF4F3F0),
             fade: [0.38, 0.95],
+            to_lamp: TO_LAMP,
             key: [0.80, 0.76, 0.69],
             sky: [0.36, 0.38, 0.41],
             ground: [0.22, 0.20, 0.18],
@@ -62,6 +68,7 @@ impl Look {
             grid: with_strength(srgb(0x8A9099), 0.22),
             background: srgb(0x16181B),
             fade: [0.30, 0.85],
+            to_lamp: TO_LAMP,
             key: [1.00, 0.93, 0.82],
             sky: [0.22, 0.25, 0.31],
             ground: [0.10, 0.095, 0.095],

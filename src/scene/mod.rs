@@ -2,6 +2,7 @@
 
 mod arm_model;
 mod bench;
+mod blocks;
 mod canvas;
 mod contact;
 mod input;
@@ -9,6 +10,7 @@ mod layout;
 mod look;
 mod offscreen;
 mod painter;
+mod picking;
 mod pipelines;
 mod props;
 mod raster;
@@ -24,6 +26,7 @@ pub use input::{Ghost, Ribbon, SceneInput};
 pub use look::{Look, MATERIAL_COUNT, Material, srgb};
 pub use offscreen::{Error, Offscreen};
 pub use painter::Painter;
+pub use picking::picked_cube;
 pub use pipelines::Quality;
 pub use props::{Cube, Mark, Props, Tray};
 pub use renderer::{Cost, Renderer, TARGET_FORMAT};

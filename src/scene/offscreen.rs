@@ -174,12 +174,16 @@ fn adapter(fallback: bool) -> Result<wgpu::Adapter, wgpu::RequestAdapterError> {
 mod tests {
     use super::*;
     use crate::joint::JointVec;
-    use crate::scene::{Cube, Edges, Ghost, Look, Orbit, Props, Ribbon, Software, srgb};
-    use glam::{Quat, Vec3};
+    use crate::scene::{
+        Cube, Edges, Ghost, Look, Mark, Orbit, Props, Ribbon, Software, Tray, srgb,
+    };
+    use glam::{Quat, Vec3, vec2};
 
     const SIZE: [u32; 2] = [64, 64];
     /// Mean difference of a display byte: edges are smoothed on one side only.
     const ALIKE: f64 = 4.0;
+    /// Difference between two changes as a share of either: its edges and its shadow's are most of it in so small a picture.
+    const CHANGES_ALIKE: f64 = 0.35;
     /// Share of pixels that may differ plainly: those on edges.
     const EDGES: f64 = 0.06;
 
@@ -192,7 +196,19 @@ mod tests {
         };
         Props {
             cubes: vec![cube(0.27, 0.10, 0xC8_372D), cube(0.24, -0.12, 0x2F_6FD0)],
-            ..Props::default()
+            trays: vec![Tray {
+                position: vec2(0.18, 0.22),
+                turn: 0.3,
+                inner: vec2(0.12, 0.09),
+                height: 0.04,
+                wall: 0.004,
+                color: srgb(0xD9_C6A0),
+            }],
+            marks: vec![Mark {
+                position: vec2(0.30, -0.02),
+                radius: 0.04,
+                color: srgb(0x3C_9A4E),
+            }],
         }
     }
 
@@ -235,6 +251,50 @@ mod tests {
                 cost.draw_calls <= 9 && cost.uploaded_bytes < 32_768,
                 "{cost:?}"
             );
+        }
+    }
+
+    /// What a thing changes in a picture, byte by byte.
+    fn change(bare: &[u8], with: &[u8]) -> Vec<i32> {
+        let pairs = bare.iter().zip(with);
+        pairs.map(|(a, b)| i32::from(*b) - i32::from(*a)).collect()
+    }
+
+    #[test]
+    fn trays_and_marks_change_both_pictures_alike() {
+        let Ok(mut offscreen) = Offscreen::on_any(SIZE, Quality::FINE) else {
+            return;
+        };
+        let (look, view) = (Look::light(), Orbit::default().view());
+        let (full, bare) = (props(), Props::default());
+        let only_tray = Props {
+            trays: full.trays.clone(),
+            ..Props::default()
+        };
+        let only_mark = Props {
+            marks: full.marks,
+            ..Props::default()
+        };
+        let mut draw = |props: &Props| {
+            let input = SceneInput {
+                joints: JointVec::default(),
+                ghost: None,
+                ribbons: &[],
+                props,
+                look: &look,
+            };
+            let cpu = Software::new(SIZE, Edges::Smooth).draw(&input, &view);
+            [offscreen.draw(&input, &view).unwrap().0, cpu]
+        };
+        let before = draw(&bare);
+        for props in [only_tray, only_mark] {
+            let after = draw(&props);
+            let [gpu, cpu] = [0, 1].map(|k| change(&before[k], &after[k]));
+            let size = |of: &[i32]| of.iter().map(|d| d.abs()).sum::<i32>();
+            let apart: i32 = gpu.iter().zip(&cpu).map(|(a, b)| (a - b).abs()).sum();
+            assert!(size(&gpu) > 3000, "the thing is seen: {}", size(&gpu));
+            let share = f64::from(apart) / f64::from(size(&gpu));
+            assert!(share < CHANGES_ALIKE, "the changes differ by {share:.2}");
         }
     }
 

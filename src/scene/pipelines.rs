@@ -5,7 +5,8 @@ use std::mem::size_of;
 use wgpu::{BindGroupLayout, CompareFunction, RenderPipeline, ShaderModule};
 
 use crate::gpu::shaders;
-use crate::scene::layout::{CubeInstance, RibbonVertex};
+use crate::scene::blocks::BlockInstance;
+use crate::scene::layout::RibbonVertex;
 use crate::scene::solid::Vertex;
 
 /// Depth of the picture and of the shadow map.
@@ -46,10 +47,10 @@ pub struct Pipelines {
     pub frame_layout: BindGroupLayout,
     pub map_layout: BindGroupLayout,
     pub arm_shadow: RenderPipeline,
-    pub cube_shadow: RenderPipeline,
+    pub block_shadow: RenderPipeline,
     pub table: RenderPipeline,
     pub arm: RenderPipeline,
-    pub cubes: RenderPipeline,
+    pub blocks: RenderPipeline,
     pub ribbons: RenderPipeline,
     /// The parts of ribbons that are behind something, faintly.
     pub hidden_ribbons: RenderPipeline,
@@ -169,11 +170,11 @@ const CORNER: wgpu::VertexBufferLayout<'_> = wgpu::VertexBufferLayout {
     attributes: &wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3, 2 => Uint32, 3 => Uint32],
 };
 
-const CUBE: wgpu::VertexBufferLayout<'_> = wgpu::VertexBufferLayout {
-    array_stride: size_of::<CubeInstance>() as u64,
+const BLOCK: wgpu::VertexBufferLayout<'_> = wgpu::VertexBufferLayout {
+    array_stride: size_of::<BlockInstance>() as u64,
     step_mode: wgpu::VertexStepMode::Instance,
     attributes: &wgpu::vertex_attr_array![
-        4 => Float32x4, 5 => Float32x4, 6 => Float32x4, 7 => Float32x4, 8 => Float32x4
+        4 => Float32x4, 5 => Float32x4, 6 => Float32x4, 7 => Float32x4, 8 => Float32x4, 9 => Float32x4
     ],
 };
 
@@ -202,19 +203,19 @@ impl Pipelines {
             format,
             quality,
         };
-        let [arm_shadow, cube_shadow] = shadow_pipelines(&kitchen);
+        let [arm_shadow, block_shadow] = shadow_pipelines(&kitchen);
         kitchen.layout = layout(&[Some(&frame_layout), Some(&map_layout)]);
-        let [table, arm, cubes] = solid_pipelines(&kitchen);
+        let [table, arm, blocks] = solid_pipelines(&kitchen);
         let [ribbons, hidden_ribbons] = ribbon_pipelines(&kitchen);
         let [ghost_depth, ghost] = ghost_pipelines(&kitchen);
         Self {
             frame_layout,
             map_layout,
             arm_shadow,
-            cube_shadow,
+            block_shadow,
             table,
             arm,
-            cubes,
+            blocks,
             ribbons,
             hidden_ribbons,
             ghost_depth,
@@ -233,10 +234,10 @@ fn shadow_pipelines(kitchen: &Kitchen<'_>) -> [RenderPipeline; 2] {
             ..Recipe::SOLID
         }),
         kitchen.cook(&Recipe {
-            label: "cube shadow",
-            vertex: "cube_shadow",
+            label: "block shadow",
+            vertex: "block_shadow",
             fragment: None,
-            buffers: &[Some(CORNER), Some(CUBE)],
+            buffers: &[Some(CORNER), Some(BLOCK)],
             ..Recipe::SOLID
         }),
     ]
@@ -259,9 +260,9 @@ fn solid_pipelines(kitchen: &Kitchen<'_>) -> [RenderPipeline; 3] {
             ..Recipe::SOLID
         }),
         kitchen.cook(&Recipe {
-            label: "cubes",
-            vertex: "cube_vertex",
-            buffers: &[Some(CORNER), Some(CUBE)],
+            label: "blocks",
+            vertex: "block_vertex",
+            buffers: &[Some(CORNER), Some(BLOCK)],
             ..Recipe::SOLID
         }),
     ]

@@ -25,9 +25,9 @@ pub struct Tray {
     pub inner: Vec2,
     /// Height of the walls above the table, metres.
     pub height: f32,
-    /// Thickness of walls and floor, metres.
+    /// Thickness of walls and floor, metres. A floor thicker than 5 mm gets no contact shadows.
     pub wall: f32,
-    /// Linear RGB, 0 to 1.
+    /// Of the walls; the floor is paler. Linear RGB, 0 to 1.
     pub color: [f32; 3],
 }
 
@@ -47,5 +47,6 @@ pub struct Mark {
 pub struct Props {
     pub cubes: Vec<Cube>,
     pub trays: Vec<Tray>,
+    /// The first eight are drawn.
     pub marks: Vec<Mark>,
 }

@@ -36,7 +36,8 @@ pub struct Renderer {
     map_group: wgpu::BindGroup,
     shadow: wgpu::TextureView,
     contact: wgpu::Texture,
-    cubes: Growing,
+    /// Cubes and trays.
+    blocks: Growing,
     ribbons: Growing,
     attachments: Option<Attachments>,
     /// What the shadow map shows now; it is drawn again only when that changes.
@@ -92,7 +93,7 @@ impl Renderer {
             frame_group,
             shadow,
             contact,
-            cubes: Growing::new("cubes"),
+            blocks: Growing::new("blocks"),
             ribbons: Growing::new("ribbons"),
             attachments: None,
             shadowed: None,
@@ -137,7 +138,7 @@ impl Renderer {
     fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, layout: &Layout) -> Cost {
         queue.write_buffer(&self.frame, 0, bytes_of(&layout.uniform));
         let mut uploaded_bytes = size_of::<FrameUniform>();
-        uploaded_bytes += self.cubes.write(device, queue, &layout.cubes);
+        uploaded_bytes += self.blocks.write(device, queue, &layout.blocks);
         uploaded_bytes += self.ribbons.write(device, queue, &layout.ribbons);
         let known = self.shadowed.as_ref().map(|old| &old.contact);
         if known != Some(&layout.contact) {
@@ -160,8 +161,8 @@ impl Renderer {
         pass.set_bind_group(0, &self.frame_group, &[]);
         pass.set_pipeline(&self.pipelines.arm_shadow);
         self.caster.draw(&mut pass, 0..1, cost);
-        pass.set_pipeline(&self.pipelines.cube_shadow);
-        self.draw_cubes(&mut pass, layout, cost);
+        pass.set_pipeline(&self.pipelines.block_shadow);
+        self.draw_blocks(&mut pass, layout.casters, cost);
     }
 
     fn draw_picture(&self, pass: &mut wgpu::RenderPass<'_>, layout: &Layout, cost: &mut Cost) {
@@ -169,8 +170,8 @@ impl Renderer {
         pass.set_bind_group(1, &self.map_group, &[]);
         pass.set_pipeline(&self.pipelines.arm);
         self.arm.draw(pass, 0..1, cost);
-        pass.set_pipeline(&self.pipelines.cubes);
-        self.draw_cubes(pass, layout, cost);
+        pass.set_pipeline(&self.pipelines.blocks);
+        self.draw_blocks(pass, layout.blocks.len(), cost);
         // After the solids, so that what they hide of the table is never shaded.
         pass.set_pipeline(&self.pipelines.table);
         pass.draw(0..4, 0..1);
@@ -191,10 +192,11 @@ impl Renderer {
         }
     }
 
-    fn draw_cubes(&self, pass: &mut wgpu::RenderPass<'_>, layout: &Layout, cost: &mut Cost) {
-        if let (Some(buffer), false) = (&self.cubes.buffer, layout.cubes.is_empty()) {
+    /// The first `count` of them.
+    fn draw_blocks(&self, pass: &mut wgpu::RenderPass<'_>, count: usize, cost: &mut Cost) {
+        if let (Some(buffer), true) = (&self.blocks.buffer, count > 0) {
             pass.set_vertex_buffer(1, buffer.slice(..));
-            self.cube.draw(pass, 0..layout.cubes.len() as u32, cost);
+            self.cube.draw(pass, 0..count as u32, cost);
         }
     }
 

@@ -5,11 +5,12 @@ use glam::{Mat4, Vec2, Vec3, Vec4, Vec4Swizzles as _, vec2};
 use crate::kinematics::Link;
 use crate::scene::arm_model::arm_mesh;
 use crate::scene::bench::Detail;
+use crate::scene::blocks::BlockInstance;
 use crate::scene::layout::{Layout, RibbonVertex};
 use crate::scene::look::encoded;
 use crate::scene::raster::{DepthMap, NOBODY, Point, Raster, cover};
 use crate::scene::shading::{GHOST_BEHIND, HIDDEN_RIBBON, Light, ribbon_share};
-use crate::scene::solid::{Mesh, unit_cube};
+use crate::scene::solid::{Mesh, Vertex, unit_cube};
 use crate::scene::tabletop::{Rays, TableLight, table_row};
 use crate::scene::{SceneInput, View};
 
@@ -91,15 +92,10 @@ impl Software {
         }
         self.raster.clear();
         self.add_arm(&layout, 0);
-        for cube in &layout.cubes {
-            let poses = [cube.base_from_cube];
-            project(
-                &self.cube,
-                &poses,
-                &layout.uniform.clip_from_base,
-                &mut self.points,
-            );
-            add_mesh(&mut self.raster, &self.cube, &self.points, |_| cube.color);
+        for block in &layout.blocks {
+            let clip_from_base = &layout.uniform.clip_from_base;
+            project_block(&self.cube, block, clip_from_base, &mut self.points);
+            add_mesh(&mut self.raster, &self.cube, &self.points, |_| block.color);
         }
         let mut rgb = self.shade(&layout);
         self.blend_ribbons(&layout, &mut rgb);
@@ -113,9 +109,11 @@ impl Software {
     fn casters(&self, layout: &Layout) -> Vec<[Vec3; 3]> {
         let mut triangles = Vec::with_capacity(self.caster.triangles());
         let arm = &layout.uniform.links[..Link::ALL.len()];
-        collect(&self.caster, arm, &mut triangles);
-        for cube in &layout.cubes {
-            collect(&self.cube, &[cube.base_from_cube], &mut triangles);
+        collect(&self.caster, &mut triangles, |vertex| {
+            arm[vertex.link as usize].transform_point3(Vec3::from(vertex.position))
+        });
+        for block in &layout.blocks[..layout.casters] {
+            collect(&self.cube, &mut triangles, |vertex| on_block(block, vertex));
         }
         triangles
     }
@@ -294,13 +292,37 @@ fn add_mesh(raster: &mut Raster, mesh: &Mesh, points: &[Point], color: impl Fn(u
     }
 }
 
-fn collect(mesh: &Mesh, poses: &[Mat4], triangles: &mut Vec<[Vec3; 3]>) {
-    triangles.extend(mesh.indices.chunks_exact(3).map(|corners| {
-        [0, 1, 2].map(|k| {
-            let vertex = &mesh.vertices[corners[k] as usize];
-            poses[vertex.link as usize].transform_point3(Vec3::from(vertex.position))
-        })
+/// A corner of the unit cube on this block, base frame.
+fn on_block(block: &BlockInstance, vertex: &Vertex) -> Vec3 {
+    let corner = block.corner(Vec3::from(vertex.position), Vec3::from(vertex.normal));
+    block.base_from_block.transform_point3(corner)
+}
+
+/// [`project`] for one block.
+fn project_block(
+    cube: &Mesh,
+    block: &BlockInstance,
+    clip_from_base: &Mat4,
+    points: &mut Vec<Point>,
+) {
+    points.clear();
+    points.extend(cube.vertices.iter().map(|vertex| {
+        let position = on_block(block, vertex);
+        let normal = Vec3::from(vertex.normal);
+        Point {
+            clip: *clip_from_base * position.extend(1.0),
+            position,
+            normal: block.base_from_block.transform_vector3(normal),
+        }
     }));
+}
+
+fn collect(mesh: &Mesh, triangles: &mut Vec<[Vec3; 3]>, at: impl Fn(&Vertex) -> Vec3) {
+    triangles.extend(
+        mesh.indices
+            .chunks_exact(3)
+            .map(|corners| [0, 1, 2].map(|k| at(&mesh.vertices[corners[k] as usize]))),
+    );
 }
 
 #[cfg(test)]

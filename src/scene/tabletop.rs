@@ -4,7 +4,7 @@
 use glam::{Vec2, Vec3, Vec4Swizzles as _, vec2};
 
 use crate::scene::layout::{FrameUniform, Layout};
-use crate::scene::shading::{Light, smoothstep};
+use crate::scene::shading::{Light, mark_cover, smoothstep};
 
 /// Twin: `GRID_STEP` and `GRID_HALF`.
 const GRID_STEP: f32 = 0.05;
@@ -85,6 +85,8 @@ struct Lanes {
     /// Where the ray meets the table, metres.
     x: [f32; LANES],
     y: [f32; LANES],
+    /// Width of the pixel on the table, metres.
+    footprint: [f32; LANES],
     /// Share of the grid's colour.
     grid: [f32; LANES],
     /// Share of the background.
@@ -109,6 +111,7 @@ impl Lanes {
             let strong = (2.0 * GRID_HALF / width + 0.35).min(1.0);
             let far = 1.0 - smoothstep(1.0, 12.0, footprint * (10.0 / GRID_STEP));
             let away = ((x - 0.14) * (x - 0.14) + y * y).sqrt();
+            lanes.footprint[k] = footprint;
             lanes.x[k] = x;
             lanes.y[k] = y;
             lanes.grid[k] = frame.grid.w * line * strong * far;
@@ -126,6 +129,16 @@ fn line_cover(coordinate: f32, width: f32) -> f32 {
     ((GRID_HALF + 0.5 * width - away) / width).clamp(0.0, 1.0)
 }
 
+/// The table's colour with the marks painted on it. Twin: the loop in `table_fragment`.
+fn painted(frame: &FrameUniform, surface: Vec3, point: Vec2, footprint: f32) -> Vec3 {
+    let count = frame.contact_area.w as usize;
+    let marks = frame.mark_places.iter().zip(&frame.mark_colors).take(count);
+    marks.fold(surface, |surface, (place, color)| {
+        let away = point.distance(place.xy());
+        surface.lerp(color.xyz(), mark_cover(away, place.z, footprint))
+    })
+}
+
 /// The linear colours of the table and the background in one row of the picture.
 pub fn table_row(
     frame: &FrameUniform,
@@ -137,6 +150,7 @@ pub fn table_row(
     let (table, grid) = (frame.table.xyz(), frame.grid.xyz());
     let (background, area) = (frame.background.xyz(), frame.contact_area);
     let (lamp, sky) = (frame.key.xyz() * frame.light.z, frame.sky.xyz());
+    let marks = area.w as usize;
     for (block, colors) in colors.chunks_mut(LANES).enumerate() {
         let column = (block * LANES) as f32;
         let start = rays.first + row as f32 * rays.down + column * rays.right;
@@ -145,6 +159,15 @@ pub fn table_row(
             let (x, y) = (lanes.x[k] - area.x, lanes.y[k] - area.y);
             let share = light.at(x * area.z, y * area.z);
             let surface = table + lanes.grid[k] * (grid - table);
+            let surface = match marks {
+                0 => surface,
+                _ => painted(
+                    frame,
+                    surface,
+                    vec2(lanes.x[k], lanes.y[k]),
+                    lanes.footprint[k],
+                ),
+            };
             let lit = surface * (share.x * lamp + share.y * sky);
             *color = lit + lanes.gone[k] * (background - lit);
         }

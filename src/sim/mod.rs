@@ -9,6 +9,7 @@ mod faults;
 mod hand;
 mod layout;
 mod pty;
+mod scenery;
 mod script;
 mod servo;
 mod table;
@@ -21,12 +22,15 @@ mod world;
 pub use arm::SimArm;
 pub use build::{Build, Stage};
 pub use bus::{Traffic, WriteRecord};
-pub use camera::{CameraSettings, SimCameras, front_view, wrist_view};
+pub use camera::{
+    CameraSettings, SimCameras, SimStudio, Viewpoint, front_view, top_view, wrist_view,
+};
 pub use colour::Colour;
 pub use faults::{Aim, Chance, Distortion, EVERY_SERVO, Fault, UnknownFault};
 pub use hand::Gesture;
 pub use layout::{CubeSpot, Layout};
 pub use pty::{Pty, PtyError};
+pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};
 pub use truth::{CubeTruth, Support, Truth};

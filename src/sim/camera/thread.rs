@@ -1,4 +1,4 @@
-//! The pretend rig's front and wrist cameras: they see the scene as it truly is, one thread for both.
+//! The pretend rig's cameras as the window has them: they see the scene as it truly is, one thread for all of them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,20 +7,24 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use glam::{Quat, Vec3, vec3};
 
 use crate::camera::{Feed, FeedState};
 use crate::clock::Clock;
 use crate::joint::JointVec;
-use crate::kinematics::{Link, forward_robot};
 use crate::latest::Latest;
 use crate::observation::Frame;
-use crate::scene::{Look, Painter, Props, SceneInput, View};
+use crate::scene::{Painter, Props};
+use crate::sim::Scenery;
+use crate::sim::camera::{SimStudio, Viewpoint};
 
 /// What the cameras may cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CameraSettings {
-    /// Width and height of both pictures, pixels.
+    /// Which cameras there are, in the order of their feeds.
+    pub cameras: Vec<Viewpoint>,
+    /// How the rig looks to them.
+    pub scenery: Scenery,
+    /// Width and height of every picture, pixels.
     pub size: [u32; 2],
     /// Pictures a second of each camera, if the machine can.
     pub rate_hz: f32,
@@ -31,6 +35,9 @@ pub struct CameraSettings {
 impl Default for CameraSettings {
     fn default() -> Self {
         Self {
+            // A third picture would cost the policy half as much CPU again.
+            cameras: vec![Viewpoint::Front, Viewpoint::Wrist],
+            scenery: Scenery::plain(),
             size: [320, 240],
             rate_hz: 30.0,
             cpu_share: 0.15,
@@ -40,45 +47,20 @@ impl Default for CameraSettings {
 
 /// However slow the machine, the cameras stay well above the age at which a picture counts as stale.
 const LOWEST_RATE_HZ: f32 = 5.0;
-/// The cost of a pair of pictures is the smallest of this many: what the scheduler adds is not ours to save.
+/// The cost of a set of pictures is the smallest of this many: what the scheduler adds is not ours to save.
 const COSTS: usize = 30;
 
-/// The front camera: in front of the arm and above it, looking at the base. LeRobot's simulated one stands in the same place; ours looks
-/// down by 33° instead of 25° and through a slightly longer lens, so that the picture is filled by what the gripper can reach.
-pub fn front_view() -> View {
-    let eye = vec3(0.8, 0.0, 0.5);
-    let (sin, cos) = 33_f32.to_radians().sin_cos();
-    View {
-        eye,
-        target: eye + vec3(-cos, 0.0, -sin),
-        up: Vec3::Z,
-        fov_y: 40_f32.to_radians(),
-    }
-}
-
-/// The wrist camera beside the palm, looking at the finger tips (pose of the `MuJoCo` Menagerie model, lens of the wider builds).
-pub fn wrist_view(joints: JointVec) -> View {
-    let gripper = forward_robot(joints).link(Link::Gripper);
-    let turn = Quat::from_rotation_x(-0.57);
-    let eye = gripper.transform_point3(vec3(0.0, 0.055, -0.045));
-    View {
-        eye,
-        target: eye + gripper.transform_vector3(turn * Vec3::NEG_Z),
-        up: gripper.transform_vector3(turn * Vec3::Y),
-        fov_y: 70_f32.to_radians(),
-    }
-}
-
-/// Both cameras, running until dropped.
+/// The cameras, running until dropped.
 #[derive(Debug)]
 pub struct SimCameras {
-    feeds: [Feed; 2],
+    feeds: Vec<Feed>,
+    scenery: Latest<Scenery>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SimCameras {
-    /// Starts the thread that draws both. `joints` are the true angles in robot units; without them there is no picture.
+    /// Starts the thread that draws them. `joints` are the true angles in robot units; without them there is no picture.
     pub fn start(
         clock: Clock,
         joints: Latest<JointVec>,
@@ -86,27 +68,41 @@ impl SimCameras {
         settings: CameraSettings,
     ) -> io::Result<Self> {
         let [width, height] = settings.size;
-        let feed = |name: &str| Feed::new(name, format!("simulated {width}x{height}"));
-        let feeds = [feed("front"), feed("wrist")];
+        let feed =
+            |camera: &Viewpoint| Feed::new(camera.name(), format!("simulated {width}x{height}"));
+        let feeds: Vec<Feed> = settings.cameras.iter().map(feed).collect();
         let (stop, stopped) = bounded(1);
         let seen = feeds.clone();
+        let scenery = Latest::new();
+        let world = Seen {
+            joints,
+            props,
+            scenery: scenery.clone(),
+        };
         let thread = std::thread::Builder::new()
             .name("sim cameras".into())
             .spawn(move || {
-                let mut studio = Studio::new(Painter::open(settings.size), seen, settings);
-                log::info!("simulated cameras are drawn by {}", studio.painter.name());
-                studio.run(&clock, &joints, &props, &stopped);
+                let mut filming = Filming::new(Painter::open(settings.size), seen, settings);
+                let painter = filming.studio.painter().name();
+                log::info!("simulated cameras are drawn by {painter}");
+                filming.run(&clock, &world, &stopped);
             })?;
         Ok(Self {
             feeds,
+            scenery,
             stop: Some(stop),
             thread: Some(thread),
         })
     }
 
-    /// Front and wrist.
-    pub fn feeds(&self) -> [Feed; 2] {
-        self.feeds.clone()
+    /// In the order of [`CameraSettings::cameras`].
+    pub fn feeds(&self) -> &[Feed] {
+        &self.feeds
+    }
+
+    /// Another look from the next picture on.
+    pub fn dress(&self, scenery: Scenery) {
+        self.scenery.set(scenery);
     }
 }
 
@@ -119,35 +115,42 @@ impl Drop for SimCameras {
     }
 }
 
+/// What the thread looks at before it draws.
+struct Seen {
+    joints: Latest<JointVec>,
+    props: Latest<Props>,
+    scenery: Latest<Scenery>,
+}
+
 /// What the camera thread owns.
-struct Studio {
-    painter: Painter,
-    feeds: [Feed; 2],
+struct Filming {
+    studio: SimStudio,
+    feeds: Vec<Feed>,
     settings: CameraSettings,
-    look: Look,
     seq: u64,
     /// What the newest pictures show, and their pixels: an unchanged scene is published again without being drawn again.
     shown: Option<Shown>,
-    /// Seconds that the last pairs of pictures took.
+    /// Seconds that the last sets of pictures took.
     costs: VecDeque<f32>,
     /// When the pictures of the last second were taken.
     taken: VecDeque<Duration>,
 }
 
-/// A pair of pictures and what they show.
+/// A picture of each camera, and what they show.
 struct Shown {
+    scenery: Scenery,
     joints: JointVec,
     props: Props,
-    pixels: [Arc<[u8]>; 2],
+    pixels: Vec<Arc<[u8]>>,
 }
 
-impl Studio {
-    fn new(painter: Painter, feeds: [Feed; 2], settings: CameraSettings) -> Self {
+impl Filming {
+    fn new(painter: Painter, feeds: Vec<Feed>, settings: CameraSettings) -> Self {
+        let CameraSettings { size, scenery, .. } = settings;
         Self {
-            painter,
+            studio: SimStudio::with(painter, size, scenery, &settings.cameras),
             feeds,
             settings,
-            look: Look::camera(),
             seq: 0,
             shown: None,
             costs: VecDeque::new(),
@@ -156,13 +159,7 @@ impl Studio {
     }
 
     /// Takes pictures until told to stop.
-    fn run(
-        &mut self,
-        clock: &Clock,
-        joints: &Latest<JointVec>,
-        props: &Latest<Props>,
-        stopped: &Receiver<()>,
-    ) {
+    fn run(&mut self, clock: &Clock, world: &Seen, stopped: &Receiver<()>) {
         let mut due = clock.now();
         loop {
             let wait = due.saturating_sub(clock.now());
@@ -179,9 +176,12 @@ impl Studio {
             if now < due {
                 continue;
             }
-            if let Some(joints) = joints.get() {
+            if let Some(scenery) = world.scenery.get() {
+                self.studio.dress(*scenery);
+            }
+            if let Some(joints) = world.joints.get() {
                 let nothing = Props::default();
-                let props = props.get();
+                let props = world.props.get();
                 self.take(now, *joints, props.as_deref().unwrap_or(&nothing));
             }
             // Late pictures are dropped, not made up for.
@@ -189,22 +189,17 @@ impl Studio {
         }
     }
 
-    /// Takes one picture with each camera and publishes both.
+    /// Takes one picture with each camera and publishes them.
     fn take(&mut self, now: Duration, joints: JointVec, props: &Props) {
-        let same =
-            matches!(&self.shown, Some(shown) if shown.joints == joints && shown.props == *props);
+        let scenery = *self.studio.scenery();
+        let same = self.shown.as_ref().is_some_and(|shown| {
+            shown.joints == joints && shown.props == *props && shown.scenery == scenery
+        });
         if !same {
             let began = Instant::now();
-            let input = SceneInput {
-                joints,
-                ghost: None,
-                ribbons: &[],
-                props,
-                look: &self.look,
-            };
-            let pixels = [front_view(), wrist_view(joints)]
-                .map(|view| Arc::from(self.painter.draw(&input, &view)));
+            let pixels = self.studio.draw(joints, props);
             self.shown = Some(Shown {
+                scenery,
                 joints,
                 props: props.clone(),
                 pixels,
@@ -252,7 +247,7 @@ impl Studio {
     fn period(&self) -> Duration {
         let wanted = 1.0 / self.settings.rate_hz.max(LOWEST_RATE_HZ);
         let cost = self.costs.iter().copied().fold(f32::INFINITY, f32::min);
-        let affordable = match self.painter {
+        let affordable = match self.studio.painter() {
             Painter::Software(..) if cost.is_finite() => {
                 cost / self.settings.cpu_share.clamp(0.01, 1.0)
             }
@@ -267,20 +262,22 @@ mod tests {
     use super::*;
     use crate::sim::table::Table;
 
-    const SETTINGS: CameraSettings = CameraSettings {
-        size: [64, 48],
-        rate_hz: 30.0,
-        cpu_share: 1.0,
-    };
-
-    fn studio() -> Studio {
-        let painter = Painter::software(SETTINGS.size, "this is a test".into());
-        let feeds = [Feed::new("front", "test"), Feed::new("wrist", "test")];
-        Studio::new(painter, feeds, SETTINGS)
+    fn settings() -> CameraSettings {
+        CameraSettings {
+            size: [64, 48],
+            cpu_share: 1.0,
+            ..CameraSettings::default()
+        }
     }
 
-    fn newest(studio: &Studio, camera: usize) -> Arc<Frame> {
-        studio.feeds[camera].frames.get().unwrap()
+    fn filming() -> Filming {
+        let painter = Painter::software(settings().size, "this is a test".into());
+        let feeds = vec![Feed::new("front", "test"), Feed::new("wrist", "test")];
+        Filming::new(painter, feeds, settings())
+    }
+
+    fn newest(filming: &Filming, camera: usize) -> Arc<Frame> {
+        filming.feeds[camera].frames.get().unwrap()
     }
 
     #[test]
@@ -289,11 +286,11 @@ mod tests {
         table.move_cube(0, 0.24, 0.0);
         table.move_cube(1, 0.30, 0.20);
         table.move_cube(2, 0.10, -0.25);
-        let mut studio = studio();
+        let mut filming = filming();
         let joints = JointVec([0.0, -20.0, 35.0, 65.0, 0.0, 60.0]);
-        studio.take(Duration::from_millis(40), joints, &table.props());
+        filming.take(Duration::from_millis(40), joints, &table.props());
         for (camera, least) in [(0, 3), (1, 8)] {
-            let frame = newest(&studio, camera);
+            let frame = newest(&filming, camera);
             let red = frame
                 .rgb
                 .chunks(3)
@@ -306,51 +303,72 @@ mod tests {
 
     #[test]
     fn a_still_scene_is_published_again_and_a_moved_arm_drawn_anew() {
-        let mut studio = studio();
+        let mut filming = filming();
         let props = Props::default();
         let mut joints = JointVec::default();
-        studio.take(Duration::ZERO, joints, &props);
-        let first = newest(&studio, 0);
-        studio.take(Duration::from_millis(33), joints, &props);
-        let again = newest(&studio, 0);
+        filming.take(Duration::ZERO, joints, &props);
+        let first = newest(&filming, 0);
+        filming.take(Duration::from_millis(33), joints, &props);
+        let again = newest(&filming, 0);
         assert_eq!(again.seq, first.seq, "nothing new to look at");
         assert!(Arc::ptr_eq(&again.rgb, &first.rgb));
         assert_eq!(again.captured_at, Duration::from_millis(33));
         joints.0[0] = 20.0;
-        studio.take(Duration::from_millis(66), joints, &props);
-        let moved = newest(&studio, 0);
+        filming.take(Duration::from_millis(66), joints, &props);
+        let moved = newest(&filming, 0);
         assert_ne!(moved.rgb, first.rgb);
         assert_eq!(moved.seq, first.seq + 1);
-        let state = studio.feeds[0].state.get().unwrap();
+        let state = filming.feeds[0].state.get().unwrap();
         assert!(matches!(*state, FeedState::Live { rate_hz } if (rate_hz - 30.3).abs() < 0.1));
     }
 
     #[test]
+    fn another_scenery_is_drawn_anew_though_nothing_moved() {
+        let mut filming = filming();
+        filming.take(Duration::ZERO, JointVec::default(), &Props::default());
+        let plain = newest(&filming, 0);
+        filming.studio.dress(Scenery::seeded(1, 1.0));
+        filming.take(Duration::ZERO, JointVec::default(), &Props::default());
+        let dressed = newest(&filming, 0);
+        assert_eq!(dressed.seq, plain.seq + 1);
+        assert_ne!(dressed.rgb, plain.rgb);
+    }
+
+    #[test]
     fn the_rate_falls_until_drawing_fits_its_share_of_the_cpu() {
-        let mut studio = studio();
-        studio.settings.cpu_share = 0.15;
-        studio.costs.extend([0.02, 0.009, 0.011]);
-        assert!((studio.period().as_secs_f32() - 0.06).abs() < 1e-6);
-        studio.costs = [0.001].into();
-        assert!((studio.period().as_secs_f32() - 1.0 / 30.0).abs() < 1e-6);
-        studio.costs = [9.0].into();
-        assert!((studio.period().as_secs_f32() - 0.2).abs() < 1e-6);
+        let mut filming = filming();
+        filming.settings.cpu_share = 0.15;
+        filming.costs.extend([0.02, 0.009, 0.011]);
+        assert!((filming.period().as_secs_f32() - 0.06).abs() < 1e-6);
+        filming.costs = [0.001].into();
+        assert!((filming.period().as_secs_f32() - 1.0 / 30.0).abs() < 1e-6);
+        filming.costs = [9.0].into();
+        assert!((filming.period().as_secs_f32() - 0.2).abs() < 1e-6);
     }
 
     #[test]
     fn the_thread_delivers_when_there_are_joints_and_ends_when_dropped() {
         let (clock, joints) = (Clock::virtual_at_zero(), Latest::new());
+        let settings = CameraSettings {
+            cameras: Viewpoint::ALL.to_vec(),
+            ..settings()
+        };
         let cameras =
-            SimCameras::start(clock.clone(), joints.clone(), Latest::new(), SETTINGS).unwrap();
-        let [front, wrist] = cameras.feeds();
+            SimCameras::start(clock.clone(), joints.clone(), Latest::new(), settings).unwrap();
+        let feeds = cameras.feeds().to_vec();
+        let names: Vec<&str> = feeds.iter().map(|feed| &*feed.name).collect();
+        assert_eq!(names, ["front", "wrist", "top"]);
+        let front = &feeds[0];
         assert_eq!(front.state.get().as_deref(), Some(&FeedState::Opening));
         joints.set(JointVec::default());
         let patience = Instant::now();
-        while wrist.frames.get().is_none() && patience.elapsed() < Duration::from_secs(30) {
+        while feeds.iter().any(|feed| feed.frames.get().is_none())
+            && patience.elapsed() < Duration::from_secs(30)
+        {
             clock.advance(Duration::from_millis(40));
             std::thread::yield_now();
         }
-        assert!(front.frames.get().is_some() && wrist.frames.get().is_some());
+        assert!(feeds.iter().all(|feed| feed.frames.get().is_some()));
         drop(cameras);
         let last = front.frames.get().unwrap().seq;
         clock.advance(Duration::from_secs(1));
