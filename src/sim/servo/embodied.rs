@@ -65,7 +65,8 @@ impl SimServo {
         } else if self.settings.torque {
             self.follow_goal(dt_s);
             Puller::Motor {
-                effort: self.effort(),
+                // A stalled motor pulls in proportion to its voltage.
+                effort: self.effort() * (self.volts / self.variant.supply_volts()).clamp(0.0, 1.0),
                 gain: self.settings.gain,
             }
         } else if let Some(pull) = self.pull {

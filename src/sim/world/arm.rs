@@ -186,7 +186,7 @@ impl Drive {
             self.ends[0],
             self.ends[1],
         ];
-        if all.iter().all(|value| value.is_finite()) {
+        if all.into_iter().all(f32::is_finite) {
             self
         } else {
             Self::default()

@@ -20,6 +20,8 @@ const LOWER: f32 = 0.25;
 const UPRIGHT: f32 = 6.0;
 /// Let go this close above what it is set down on, metres.
 const GAP: f32 = 0.0003;
+/// Above its place within this, metres.
+const THERE: f32 = 0.001;
 /// Farthest from the base that it goes, metres.
 const FARTHEST: f32 = 0.6;
 
@@ -69,16 +71,19 @@ impl Things {
             let half = 0.5 * self.cubes[index].spot.edge;
             let handle = self.cubes[index].body;
             let at = vec3(world.bodies[handle].translation());
-            let (goal, speed) = if hand.lowers && at.truncate().distance(hand.over) < 0.001 {
+            let is_over = at.truncate().distance(hand.over) < THERE;
+            let lowers = hand.lowers && is_over;
+            let goal = if lowers {
                 let floor = self.floor_under(world, hand.over, half, Some(index));
-                (hand.over.extend(floor + half + GAP), LOWER)
+                hand.over.extend(floor + half + GAP)
             } else if at.z < CLEAR {
-                (at.with_z(HEIGHT), CARRY)
+                at.with_z(HEIGHT)
             } else {
-                (hand.over.extend(HEIGHT), CARRY)
+                hand.over.extend(HEIGHT)
             };
+            let speed = if lowers { LOWER } else { CARRY };
             let way = (goal - at).clamp_length_max(speed * dt_s);
-            let is_down = hand.lowers && speed == LOWER && goal.distance(at) < 0.5 * GAP;
+            let is_down = lowers && goal.distance(at) < 0.5 * GAP;
             let body = &mut world.bodies[handle];
             body.set_linvel(vector(way / dt_s), true);
             body.set_angvel(vector(upright(quat(*body.rotation()), dt_s)), true);

@@ -155,7 +155,7 @@ impl World {
             let body = &self.engine.bodies[cube.body];
             CubeTruth {
                 colour: cube.spot.colour,
-                cube: self.things.cube(&self.engine, cube),
+                cube: things::drawn(&self.engine, cube),
                 velocity: frames::vec3(body.linvel()),
                 spin: frames::vec3(body.angvel()),
                 jaws: touch.jaws,

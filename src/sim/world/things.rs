@@ -137,16 +137,16 @@ impl Things {
         });
         tray.chain(cubes).fold(0.0, f32::max)
     }
+}
 
-    /// The cube with this index as it is drawn.
-    pub fn cube(&self, world: &PhysicsWorld, cube: &CubeBody) -> Cube {
-        let body = &world.bodies[cube.body];
-        Cube {
-            position: ours(body.translation()),
-            orientation: quat(*body.rotation()),
-            edge: cube.spot.edge,
-            color: cube.spot.colour.rgb(),
-        }
+/// A cube as it is drawn.
+pub fn drawn(world: &PhysicsWorld, cube: &CubeBody) -> Cube {
+    let body = &world.bodies[cube.body];
+    Cube {
+        position: ours(body.translation()),
+        orientation: quat(*body.rotation()),
+        edge: cube.spot.edge,
+        color: cube.spot.colour.rgb(),
     }
 }
 

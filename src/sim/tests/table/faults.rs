@@ -89,3 +89,18 @@ fn a_hand_leads_a_limp_arm() {
     pass(2);
     assert!(rig.truth().joints.is_finite());
 }
+
+#[test]
+fn an_arm_without_current_sinks_though_its_torque_is_on() {
+    let mut desk = desk();
+    let out = JointVec([0.0, 20.0, -20.0, 0.0, 0.0, 20.0]);
+    desk.go(out, 3.0);
+    desk.rig.inject(Fault::Supply(0.0));
+    for _ in 0..30 {
+        desk.rig.clock().advance(TICK);
+        desk.rig.advance();
+    }
+    assert!(desk.rig.torque(ELBOW));
+    let sunk = desk.truth().joints[Joint::ShoulderLift] - out[Joint::ShoulderLift];
+    assert!(sunk > 10.0, "{sunk}");
+}

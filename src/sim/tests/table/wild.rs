@@ -1,13 +1,13 @@
 //! Goals that nobody in his right mind sends, and what must not come of them: things that fly about, or fall through the
 //! table.
 
-use glam::vec2;
+use glam::{vec2, vec3};
 
 use super::{Desk, Layout, MOMENT, OPEN, SHUT, one_cube, over, spot, tray};
 use crate::arm::register::Register;
 use crate::joint::{Joint, JointVec};
 use crate::sim::tests::{IDS, bus};
-use crate::sim::{Colour, Truth};
+use crate::sim::{Colour, Support, Truth};
 
 /// Nothing that an arm does to a cube makes it faster, metres a second.
 const FASTEST: f32 = 3.0;
@@ -113,6 +113,47 @@ fn an_arm_that_sweeps_the_table_at_full_speed_launches_nothing() {
         hurl(&desk, JointVec(wild));
         watch(&desk, 0.5 + 0.3 * k as f32);
     }
+}
+
+#[test]
+fn cubes_that_are_laid_into_the_arm_and_into_each_other_come_apart_slowly() {
+    let mut desk = Desk::new(&Layout::default());
+    let at = vec2(0.22, 0.0);
+    desk.go(over(at.extend(0.08), 0.0, 0.025, SHUT), 2.0);
+    desk.plumb(at, [0.08, 0.012], 0.0, 0.025, SHUT);
+    let inside = Layout {
+        cubes: vec![
+            spot(0.215, 0.0, 0.3, 0.03),
+            spot(0.24, 0.0, 0.0, 0.03),
+            spot(0.05, 0.0, 0.0, 0.03),
+            spot(f32::NAN, 0.2, 0.0, f32::NAN),
+        ],
+        ..Layout::default()
+    };
+    desk.rig.lay(&inside, false);
+    watch(&desk, 3.0);
+    let truth = desk.truth();
+    assert!(
+        truth.cubes.iter().all(|it| it.velocity.length() < 0.02),
+        "{truth:?}"
+    );
+}
+
+#[test]
+fn a_tower_of_three_stands() {
+    let desk = Desk::new(&Layout {
+        cubes: [0.03, 0.025, 0.02]
+            .map(|edge| spot(0.25, 0.05, 10.0 * edge, edge))
+            .to_vec(),
+        ..Layout::default()
+    });
+    watch(&desk, 10.0);
+    let top = desk.truth().cubes[2];
+    assert_eq!(top.rests_on, Some(Support::Cube(1)));
+    assert!(
+        (top.cube.position - vec3(0.25, 0.05, 0.065)).length() < 0.0015,
+        "{top:?}"
+    );
 }
 
 #[test]
