@@ -140,8 +140,12 @@ pub fn fly_as(
                 task: words(since),
                 ..Observation::default()
             };
-            let rtc = (schedule.rtc && !queue.actions.is_empty()).then(|| guidance(&queue, schedule));
-            let options = PredictOptions { rtc, ..PredictOptions::default() };
+            let rtc =
+                (schedule.rtc && !queue.actions.is_empty()).then(|| guidance(&queue, schedule));
+            let options = PredictOptions {
+                rtc,
+                ..PredictOptions::default()
+            };
             let chunk = expert.predict_action_chunk(&observation, &options).unwrap();
             landing.warnings.extend(chunk.warnings);
             landing.warnings.dedup();

@@ -5,6 +5,8 @@ mod course;
 mod draft;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod flight;
 mod grasp;
 mod path;
 mod plan;
