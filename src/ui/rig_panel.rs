@@ -7,7 +7,7 @@ use egui::{
 };
 
 use crate::runtime::{ArmSource, Command, RigOrder, RigView, Snapshot};
-use crate::ui::card::{badge_ui, card_ui, weak_cut_ui, weak_ui};
+use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::segmented::{Segment, segmented_ui};
 use crate::ui::theme::{self, Tokens};
@@ -170,8 +170,7 @@ fn plea_ui(
             return;
         }
         let known = rig.sentences.join(" · ");
-        weak_cut_ui(ui, format!("The referee understands: {known}"))
-            .on_hover_text(rig.sentences.join("\n"));
+        weak_ui(ui, format!("The referee understands: {known}"));
     });
 }
 

@@ -12,6 +12,9 @@ const RING_SIDES: u8 = 40;
 /// Its radius, edges of the cube.
 const RING_RADIUS: f32 = 1.1;
 
+/// A cube is taken by a pointer this close to its middle, points.
+const NEAR: f32 = 14.0;
+
 /// The cube in the hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Held {
@@ -110,14 +113,16 @@ impl Reach<'_> {
         self.snapshot.props.cubes.get(index)
     }
 
-    /// The cube that is seen under the pointer.
+    /// The cube that is seen under the pointer, or the nearest one close by: from afar they are small.
     fn cube_at(&self, at: Pos2) -> Option<usize> {
-        picked_cube(
-            &self.view,
-            self.share(at),
-            self.rect.aspect_ratio(),
-            &self.snapshot.props,
-        )
+        let props = &self.snapshot.props;
+        let under = picked_cube(&self.view, self.share(at), self.rect.aspect_ratio(), props);
+        under.or_else(|| {
+            let cubes = props.cubes.iter().enumerate();
+            let far = cubes.map(|(i, cube)| (self.on_screen(cube.position).distance(at), i));
+            let (far, nearest) = far.min_by(|a, b| a.0.total_cmp(&b.0))?;
+            (far < NEAR).then_some(nearest)
+        })
     }
 
     /// Where the pointer meets this height, metres.

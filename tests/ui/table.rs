@@ -200,7 +200,8 @@ fn a_cube_is_dragged_with_the_mouse_and_let_go() {
     let mut rig = Rig::new(fixture::on_rig());
     let orbit = rig.0.state().draft.scene.orbit;
     let cube = rig.0.state().snapshot.props.cubes[0].position;
-    let at = cube_at(&rig);
+    // A little beside it is near enough.
+    let at = cube_at(&rig) + egui::vec2(11.0, 0.0);
     point(&mut rig, at);
     button(&mut rig, at, true);
     let there = at + egui::vec2(60.0, 10.0);

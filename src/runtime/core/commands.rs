@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::policy::LoadRequest;
 use crate::runtime::binding::bind;
+use crate::runtime::core::rig::LIFE;
 use crate::runtime::core::{BUTTON, CLOSING_LIMIT, Control, Outputs, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::latency::LatencyMeter;
@@ -74,6 +75,7 @@ impl Control {
             Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
                 self.stop("the end of the program");
+                outputs.rate = Some(LIFE);
                 self.closing.get_or_insert(self.now + CLOSING_LIMIT);
             }
         }

@@ -9,8 +9,8 @@ use crate::runtime::core::{Control, Outputs};
 use crate::runtime::fault_book::{Words, words};
 use crate::runtime::{ArmSource, FaultKind, Mode, RigOrder, RigView};
 
-/// The rate of time beside a real arm.
-const LIFE: f32 = 1.0;
+/// The rate of time beside a real arm, and at the end of the program.
+pub(super) const LIFE: f32 = 1.0;
 /// How long the policy is not asked after an order for another table, if nobody says that it is laid.
 const LAYING: Duration = Duration::from_millis(200);
 
@@ -344,6 +344,14 @@ mod tests {
             assert_eq!(bench.arms.last(), Some(&(role, Some(port()))));
             assert_eq!(bench.rates, [0.1, 1.0], "{role}");
         }
+    }
+
+    #[test]
+    fn the_end_of_the_program_is_not_waited_for_in_slow_motion() {
+        let mut bench = on_rig();
+        ordered(&mut bench, RigOrder::Speed(0.1));
+        bench.tick(vec![Command::Shutdown]);
+        assert_eq!(bench.rates, [0.1, 1.0]);
     }
 
     #[test]
