@@ -132,6 +132,15 @@ impl Clock {
     pub fn is_virtual(&self) -> bool {
         matches!(self, Self::Virtual(_))
     }
+
+    /// How loudly to log what is news in life: hundreds of measured runs on virtual clocks would drown everything else.
+    pub fn news(&self) -> log::Level {
+        if self.is_virtual() {
+            log::Level::Debug
+        } else {
+            log::Level::Info
+        }
+    }
 }
 
 /// The inside of a clock whose rate can be changed.

@@ -97,6 +97,11 @@ impl Bus {
         }
     }
 
+    /// How loudly to log what is news.
+    pub fn news(&self) -> log::Level {
+        self.clock.news()
+    }
+
     /// A second handle on the same port, which speaks only while it has taken the line.
     pub(super) fn guard(&self) -> serialport::Result<Self> {
         let port = self.port.try_clone()?;

@@ -119,7 +119,8 @@ impl Arm {
         written.and(locked).map_err(|error| self.bus_error(error))?;
         let servo = &mut self.servos[joint.index()];
         servo.unset.clear();
-        log::info!("{}: set up anew ({} settings)", servo.motor, unset.len());
+        let (motor, count) = (servo.motor, unset.len());
+        log::log!(self.bus.news(), "{motor}: set up anew ({count} settings)");
         Ok(true)
     }
 

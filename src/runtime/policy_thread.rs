@@ -184,7 +184,11 @@ impl Life {
         stages.saw(LoadStage::WarmUp, now());
         match self.warm_up(policy.as_mut()) {
             Ok(warm_up) => {
-                log::info!("policy: ready after {}", stages.words(now()));
+                log::log!(
+                    self.seat.clock.news(),
+                    "policy: ready after {}",
+                    stages.words(now())
+                );
                 let spec = Arc::new(policy.spec().clone());
                 self.tell(PolicyEvent::Ready { spec, warm_up });
             }
