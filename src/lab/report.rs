@@ -19,6 +19,9 @@ pub struct Report {
     pub scenarios: Vec<Outcome>,
 }
 
+/// The heading of what went wrong on purpose.
+const DISTURBANCES: &str = "Disturbances";
+
 const SECTIONS: [Section; 7] = [
     Section::Schedules,
     Section::Threshold,
@@ -30,22 +33,26 @@ const SECTIONS: [Section; 7] = [
 ];
 
 impl Report {
-    /// Headings and tables, in their order.
-    fn tables(&self) -> Vec<(&'static str, Table)> {
+    /// Headings and tables of the rows, in their order.
+    fn tables(&self) -> impl Iterator<Item = (&'static str, Table)> {
         let of = |section: Section| Some((section.title(), section.table(&self.rows)?));
-        let mut tables: Vec<_> = SECTIONS.into_iter().filter_map(of).collect();
-        if !self.scenarios.is_empty() {
-            tables.push(("Disturbances", outcomes(&self.scenarios)));
-        }
-        tables
+        SECTIONS.into_iter().filter_map(of)
     }
 
     /// For a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
+        // Writing to a string cannot fail, here and below.
         for (title, table) in self.tables() {
-            // Writing to a string cannot fail.
             write!(text, "{title}\n\n{}\n", table.aligned()).ok();
+        }
+        if !self.scenarios.is_empty() {
+            writeln!(text, "{DISTURBANCES}\n").ok();
+        }
+        for outcome in &self.scenarios {
+            writeln!(text, "  {}  {}", outcome.verdict(), outcome.name).ok();
+            writeln!(text, "        expected: {}", outcome.expected).ok();
+            writeln!(text, "        seen:     {}\n", outcome.seen).ok();
         }
         let findings = self.findings();
         if !findings.is_empty() {
@@ -69,6 +76,10 @@ impl Report {
         }
         for (title, table) in self.tables() {
             write!(text, "\n## {title}\n\n{}", table.markdown()).ok();
+        }
+        if !self.scenarios.is_empty() {
+            let table = outcomes(&self.scenarios).markdown();
+            write!(text, "\n## {DISTURBANCES}\n\n{table}").ok();
         }
         for plot in plots {
             write!(text, "\n![{}]({})\n", plot.caption, plot.name).ok();
