@@ -89,10 +89,8 @@ fn asynchronous_chunks_flow_where_synchronous_ones_stop() {
         let landing = fly(RED_IN_BOX, 1, schedule, 30.0, |_, _| {});
         (done(RED_IN_BOX, 1, &landing), landing)
     };
-    let (prompt, _) = {
-        let landing = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
-        (done(RED_IN_BOX, 1, &landing), ())
-    };
+    let prompt = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
+    let prompt = done(RED_IN_BOX, 1, &prompt);
     let (sync, stops) = late(0, 10, false);
     for rtc in [false, true] {
         let (overlapped, flows) = late(35, 50, rtc);
