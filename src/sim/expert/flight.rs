@@ -173,7 +173,7 @@ pub fn fly_as(
             let verdict = referee.watch(&rig.truth());
             landing.stage = verdict.stage;
             if verdict.is_done && landing.done_after.is_none() {
-                landing.done_after = Some(clock.now() - start);
+                landing.done_after = Some(clock.now().saturating_sub(start));
             }
         }
         landing.last = rig.truth();

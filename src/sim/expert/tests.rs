@@ -89,10 +89,8 @@ fn asynchronous_chunks_flow_where_synchronous_ones_stop() {
         let landing = fly(RED_IN_BOX, 1, schedule, 30.0, |_, _| {});
         (done(RED_IN_BOX, 1, &landing), landing)
     };
-    let (prompt, _) = {
-        let landing = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
-        (done(RED_IN_BOX, 1, &landing), ())
-    };
+    let prompt = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
+    let prompt = done(RED_IN_BOX, 1, &prompt);
     let (sync, stops) = late(0, 10, false);
     for rtc in [false, true] {
         let (overlapped, flows) = late(35, 50, rtc);
@@ -120,16 +118,15 @@ fn the_same_seed_is_the_same_flight() {
 
 #[test]
 fn a_cube_that_is_moved_before_the_jaws_close_is_fetched_where_it_is() {
-    let is_moved = Cell::new(false);
+    let stood = Cell::new(None::<Vec2>);
     let moves = |rig: &SimArm, since: f32| {
-        if since > 1.5 && since < 2.0 {
-            let place = rig.truth().cubes[0].cube.position.truncate();
-            // Towards the pan axis, where nothing stands.
-            rig.drag(0, Some(place + Vec2::new(-0.03, 0.0)));
-            is_moved.set(true);
-        } else if since >= 2.0 && is_moved.get() {
+        if (1.5..2.0).contains(&since) {
+            let here = rig.truth().cubes[0].cube.position.truncate();
+            let place = stood.get().unwrap_or(here);
+            stood.set(Some(place));
+            rig.drag(0, Some(place - Vec2::new(0.0, 0.03)));
+        } else if since >= 2.0 && stood.take().is_some() {
             rig.drag(0, None);
-            is_moved.set(false);
         }
     };
     let landing = fly(RED_IN_BOX, 4, Schedule::SYNC, 30.0, moves);
