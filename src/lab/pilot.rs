@@ -149,7 +149,8 @@ pub mod tests {
 
     const CHUNK: usize = 50;
 
-    /// Lets the pan swing to and fro a little, whatever it sees.
+    /// Lets the pan swing to and fro a little about the start pose, whatever it sees. A pose that was measured would sag a
+    /// little more with every chunk.
     struct Waving {
         spec: PolicySpec,
         phase: f32,
@@ -162,15 +163,13 @@ pub mod tests {
 
         fn predict_action_chunk(
             &mut self,
-            observation: &Observation,
+            _observation: &Observation,
             _options: &PredictOptions,
         ) -> anyhow::Result<Prediction> {
             self.phase += 1.0;
             let action = |k: usize| {
                 let pan = 3.0 * (self.phase + k as f32 / 10.0).sin();
-                let mut pose = observation.state.clone();
-                pose[0] = pan;
-                pose
+                vec![pan, -50.0, 50.0, 50.0, 0.0, 20.0]
             };
             let actions: Vec<_> = (0..CHUNK).map(action).collect();
             Ok(Prediction {
