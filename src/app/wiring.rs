@@ -29,9 +29,6 @@ use crate::sim::{Expert, Truth};
 /// The task of a first run; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
-/// The task of a window's first start over the rig.
-pub const RIG_TASK: &str = "put the red cube in the box";
-
 /// What to put together.
 #[expect(
     clippy::struct_excessive_bools,

@@ -36,5 +36,5 @@ pub use pty::{Pty, PtyError};
 pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};
 pub use table::{CUBE_EDGE, Table};
-pub use task::{Referee, Task, UnknownTask, Verdict};
+pub use task::{Referee, SENTENCES, Task, UnknownTask, Verdict};
 pub use truth::{CubeTruth, Support, Truth};

@@ -5,13 +5,19 @@ use std::str::FromStr;
 use crate::sim::Colour;
 use crate::sim::task::Task;
 
+/// What is understood, with … where a colour stands.
+pub const SENTENCES: [&str; 6] = [
+    "put the … cube in the box",
+    "pick up the … cube",
+    "touch the … cube",
+    "push the … cube to the mark",
+    "stack the … cube on the … cube",
+    "sort the cubes",
+];
+
 /// A sentence that no task was found in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{text}\" is no task of the simulated table. It understands: touch the … cube; pick up the … cube; put the … cube in \
-     the box; stack the … cube on the … cube; push the … cube to the mark; sort: red cubes into the red box and blue cubes into the \
-     blue box. Cubes are {colours}"
-)]
+#[error("\"{text}\" is no task of the simulated table. It understands: {}. Cubes are {colours}", SENTENCES.join("; "))]
 pub struct UnknownTask {
     text: String,
     colours: String,
