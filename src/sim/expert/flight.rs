@@ -186,11 +186,7 @@ pub fn fly_as(
 
 /// A driver with torque on.
 fn armed(rig: &SimArm) -> Arm {
-    let options = Options {
-        clock: rig.clock().clone(),
-        ..Options::default()
-    };
-    let mut arm = Arm::connect(rig.port(), rig.calibration(), options).unwrap();
+    let mut arm = rig.connect(Options::default()).unwrap();
     arm.begin_arming();
     while let TorqueStep::Going(_) = arm.advance_torque().unwrap() {
         rig.clock().advance(Duration::from_millis(10));
