@@ -1,10 +1,8 @@
 //! Draws what the rig's cameras see, whenever asked: no thread and no clock, so that a measured run gets the same pictures every time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::joint::JointVec;
-use crate::observation::Frame;
 use crate::scene::{Painter, Props, SceneInput};
 use crate::sim::Scenery;
 use crate::sim::camera::Viewpoint;
@@ -12,27 +10,23 @@ use crate::sim::camera::Viewpoint;
 /// The cameras of one rig and what draws their pictures.
 pub struct SimStudio {
     painter: Painter,
-    size: [u32; 2],
     scenery: Scenery,
     cameras: Vec<Viewpoint>,
-    seq: u64,
 }
 
 impl SimStudio {
     /// Draws on the CPU, whatever adapters there are: the same pictures on every machine of a kind. `size` is width and height, pixels.
     pub fn new(size: [u32; 2], scenery: Scenery, cameras: &[Viewpoint]) -> Self {
         let painter = Painter::software(size, "the pictures must not depend on an adapter".into());
-        Self::with(painter, size, scenery, cameras)
+        Self::with(painter, scenery, cameras)
     }
 
-    /// Draws with this painter, which was opened for pictures of `size`.
-    pub fn with(painter: Painter, size: [u32; 2], scenery: Scenery, cameras: &[Viewpoint]) -> Self {
+    /// Draws with this painter, in its size.
+    pub fn with(painter: Painter, scenery: Scenery, cameras: &[Viewpoint]) -> Self {
         Self {
             painter,
-            size,
             scenery,
             cameras: cameras.to_vec(),
-            seq: 0,
         }
     }
 
@@ -70,25 +64,6 @@ impl SimStudio {
             Arc::from(self.painter.draw(&input, &view))
         });
         pictures.collect()
-    }
-
-    /// The same as frames, each with its camera and all with the same number and moment.
-    pub fn frames(
-        &mut self,
-        joints: JointVec,
-        props: &Props,
-        captured_at: Duration,
-    ) -> Vec<(Viewpoint, Frame)> {
-        let pictures = self.draw(joints, props);
-        self.seq += 1;
-        let [width, height] = self.size;
-        let frames = self.cameras.iter().zip(pictures);
-        frames
-            .filter_map(|(&camera, rgb)| {
-                let frame = Frame::new(width, height, rgb, self.seq, captured_at)?;
-                Some((camera, frame))
-            })
-            .collect()
     }
 }
 
@@ -135,22 +110,5 @@ mod tests {
         assert_ne!(plain, expected);
         used.dress(Scenery::seeded(6, 1.0));
         assert_ne!(used.draw(JOINTS, &one), expected);
-    }
-
-    #[test]
-    fn frames_carry_their_camera_their_moment_and_a_number() {
-        let mut studio = SimStudio::new(SIZE, Scenery::plain(), &[Viewpoint::Wrist]);
-        let at = Duration::from_millis(70);
-        let props = Props::default();
-        let first = studio.frames(JOINTS, &props, at);
-        let [(camera, frame)] = &first[..] else {
-            panic!("one camera, {} frames", first.len());
-        };
-        assert_eq!(
-            (*camera, frame.seq, frame.captured_at),
-            (Viewpoint::Wrist, 1, at)
-        );
-        assert_eq!([frame.width, frame.height], SIZE);
-        assert_eq!(studio.frames(JOINTS, &props, at)[0].1.seq, 2);
     }
 }

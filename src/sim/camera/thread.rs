@@ -146,9 +146,8 @@ struct Shown {
 
 impl Filming {
     fn new(painter: Painter, feeds: Vec<Feed>, settings: CameraSettings) -> Self {
-        let CameraSettings { size, scenery, .. } = settings;
         Self {
-            studio: SimStudio::with(painter, size, scenery, &settings.cameras),
+            studio: SimStudio::with(painter, settings.scenery, &settings.cameras),
             feeds,
             settings,
             seq: 0,
