@@ -89,16 +89,15 @@ fn asynchronous_chunks_flow_where_synchronous_ones_stop() {
         let landing = fly(RED_IN_BOX, 1, schedule, 30.0, |_, _| {});
         (done(RED_IN_BOX, 1, &landing), landing)
     };
-    let prompt = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
-    let prompt = done(RED_IN_BOX, 1, &prompt);
     let (sync, stops) = late(0, 10, false);
     for rtc in [false, true] {
         let (overlapped, flows) = late(35, 50, rtc);
         assert_eq!(flows.starved, 0);
-        assert!(overlapped < prompt + 1.0, "{overlapped} s, rtc: {rtc}");
+        let gain = sync - overlapped;
+        assert!(gain > 1.0, "{gain} s, rtc: {rtc}");
         assert!(flows.back < 10.0, "{} degrees back, rtc: {rtc}", flows.back);
     }
-    assert!(stops.starved > 50 && sync > prompt + 2.0, "{sync} s");
+    assert!(stops.starved > 50, "{}", stops.starved);
 }
 
 #[test]
