@@ -70,15 +70,30 @@ impl SimStudio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::{Edges, Look, Software};
-    use crate::sim::{Table, front_view, top_view, wrist_view};
+    use crate::scene::{Cube, Edges, Look, Software};
+    use crate::sim::{Colour, front_view, top_view, wrist_view};
+    use glam::{Quat, vec3};
 
     const SIZE: [u32; 2] = [48, 36];
     const JOINTS: JointVec = JointVec([0.0, -20.0, 35.0, 65.0, 0.0, 60.0]);
 
+    /// A table with one cube, so far to the left.
+    fn cube_at(y: f32) -> Props {
+        let cube = Cube {
+            position: vec3(0.22, y, 0.0125),
+            orientation: Quat::from_rotation_z(0.3),
+            edge: 0.025,
+            color: Colour::Red.rgb(),
+        };
+        Props {
+            cubes: vec![cube],
+            ..Props::default()
+        }
+    }
+
     #[test]
     fn the_plain_studio_takes_the_pictures_of_the_plain_views() {
-        let props = Table::new(2).props();
+        let props = cube_at(0.02);
         let mut studio = SimStudio::new(SIZE, Scenery::plain(), &Viewpoint::ALL);
         let pictures = studio.draw(JOINTS, &props);
         let look = Look::camera();
@@ -98,7 +113,7 @@ mod tests {
 
     #[test]
     fn equal_seeds_give_equal_pictures_whatever_was_drawn_before() {
-        let (one, other) = (Table::new(2).props(), Table::new(3).props());
+        let (one, other) = (cube_at(0.02), cube_at(-0.06));
         let scenery = Scenery::seeded(5, 1.0);
         let mut fresh = SimStudio::new(SIZE, scenery, &[Viewpoint::Front, Viewpoint::Top]);
         let expected = fresh.draw(JOINTS, &one);

@@ -27,7 +27,7 @@ impl UnknownTask {
     fn of(text: &str) -> Self {
         Self {
             text: text.trim().to_owned(),
-            colours: Colour::ALL.map(Colour::name).join(", "),
+            colours: Colour::CUBES.map(Colour::name).join(", "),
         }
     }
 }
@@ -64,7 +64,11 @@ impl Words {
 
     /// Colours in the order of their mention.
     fn colours(&self) -> Vec<Colour> {
-        let colour = |word: &String| Colour::ALL.into_iter().find(|colour| colour.name() == word);
+        let colour = |word: &String| {
+            Colour::CUBES
+                .into_iter()
+                .find(|colour| colour.name() == word)
+        };
         self.0.iter().filter_map(colour).collect()
     }
 
@@ -72,7 +76,7 @@ impl Words {
     fn names_a_box(&self) -> bool {
         let is_box = |word: &String| BOXES.contains(&word.as_str());
         let named =
-            |pair: &[String]| is_box(&pair[1]) && Colour::ALL.iter().any(|c| c.name() == pair[0]);
+            |pair: &[String]| is_box(&pair[1]) && Colour::CUBES.iter().any(|c| c.name() == pair[0]);
         self.0.windows(2).any(named)
     }
 }
@@ -144,6 +148,7 @@ mod tests {
             ),
             ("put blue cube into the box", Task::PutInBox(Blue)),
             ("PUT THE YELLOW BLOCK IN THE TRAY!", Task::PutInBox(Yellow)),
+            ("put the red cube in the teal box", Task::PutInBox(Red)),
             ("grab the green cube", Task::PickUp(Green)),
             ("Lift the blue cube", Task::PickUp(Blue)),
             ("  pick the red one up ", Task::PickUp(Red)),
