@@ -94,7 +94,7 @@ impl Flight {
             task: plan.task.clone(),
             knobs: plan.knobs,
             seed: plan.seed,
-            ..Setup::new(clock, pilot.loader(&arm, plan.knobs.fps))
+            ..Setup::new(clock, pilot.loader(&arm))
         };
         let mut flight = Self {
             runtime: Stepped::new(setup, plan.latency.clone())?,

@@ -27,7 +27,7 @@ pub fn run(args: &EvalArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let seed = args.pilot.seed;
     let latency = match args.latency.model(seed) {
         Some(model) => model,
-        None => pilot.measure(knobs.num_steps, knobs.fps)?,
+        None => pilot.measure(knobs.num_steps)?,
     };
     log::info!("latency: {latency}");
     let course = Course {
