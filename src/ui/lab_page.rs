@@ -37,7 +37,9 @@ pub fn lab_ui(ui: &mut Ui, snapshot: &Snapshot, _draft: &mut Draft, commands: &m
             weak_ui(
                 ui,
                 match lab.progress {
-                    Some(_) => "The table comes when all runs are over. Leave the page as you like.",
+                    Some(_) => {
+                        "The table comes when all runs are over. Leave the page as you like."
+                    }
                     None => "Nothing has been measured yet. Quick takes one or two minutes.",
                 },
             );
