@@ -6,10 +6,14 @@ use crate::cli::args::{ArmArgs, RigArgs, RunArgs};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
-use crate::runtime::{Knobs, ViewBinding, same_view};
+use crate::runtime::{EXPERT, Knobs, ViewBinding, same_view};
 
 /// The cameras that the simulated rig has.
 pub const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
+
+/// Why the expert and a real arm do not go together.
+const NO_EXPERT: &str = "--policy expert plans with where things truly are on the simulated table, which nobody knows of a real \
+                         one; name another policy, or leave --follower out";
 
 /// Refuses `--view VIEW=CAMERA` with a camera that is not there: another one would be guessed in its place, and a wrong
 /// picture makes wrong actions without any error.
@@ -118,9 +122,14 @@ impl RigArgs {
         let simulated = simulated.iter().map(|name| (*name).to_owned());
         let named = self.cameras.iter().map(|camera| camera.name.clone());
         known_cameras(&self.views, &simulated.chain(named).collect::<Vec<_>>())?;
+        let request = policy::request(&self.policy);
+        // Before its port and calibration are looked for: neither would help.
+        if request.source == EXPERT && self.arms.follower.is_some() {
+            return Err(wrong_argument(NO_EXPERT));
+        }
         let arm = self.arms.follower()?;
         Ok(RigOptions {
-            policy: policy::request(&self.policy),
+            policy: request,
             policy_named: self.policy.policy.is_some(),
             device: self.device.wish(),
             // A simulation starts by itself; a real arm waits for the operator's command.
@@ -199,6 +208,15 @@ mod tests {
         assert_eq!(options.arm, ArmChoice::Simulated);
         assert_eq!(options.device, DeviceChoice::Auto.into());
         assert!(options.takeoff && options.task.is_empty());
+    }
+
+    #[test]
+    fn the_expert_is_refused_a_real_arm_whether_or_not_that_is_calibrated() {
+        for words in ["", " --calibration arm.json"] {
+            let words = format!("smolpilot --policy expert --follower /dev/ttyX{words}");
+            let why = window(&words).options().unwrap_err().to_string();
+            assert!(why.contains("simulated table"), "{why}");
+        }
     }
 
     #[test]
