@@ -7,6 +7,7 @@ use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
 use crate::runtime::{EXPERT, Knobs, ViewBinding, same_view};
+use crate::sim::Task;
 
 /// The cameras that the simulated rig has.
 pub const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
@@ -157,13 +158,15 @@ impl RunArgs {
     /// Those of [`RigArgs::options`].
     pub fn options(&self) -> anyhow::Result<RigOptions> {
         let rig = self.rig.options()?;
+        let first = || FIRST_TASK.to_owned();
+        let task = self.rig.task.clone().unwrap_or_else(first);
+        // It would stand still to the end, and nobody is there to be told why.
+        if rig.policy.source == EXPERT {
+            task.parse::<Task>().map_err(wrong_argument)?;
+        }
         Ok(RigOptions {
             takeoff: rig.takeoff || self.arm,
-            task: self
-                .rig
-                .task
-                .clone()
-                .unwrap_or_else(|| FIRST_TASK.to_owned()),
+            task,
             knobs: knobs::knobs(&self.knobs),
             ..rig
         })
@@ -217,6 +220,16 @@ mod tests {
             let why = window(&words).options().unwrap_err().to_string();
             assert!(why.contains("simulated table"), "{why}");
         }
+    }
+
+    #[test]
+    fn an_expert_that_nobody_watches_is_not_given_a_task_that_it_would_not_begin() {
+        let expert = "smolpilot run --policy expert";
+        assert!(run(expert).options().is_ok());
+        let unknown = format!("{expert} --task coffee");
+        let why = run(&unknown).options().unwrap_err().to_string();
+        assert!(why.contains("in the box"), "{why}");
+        assert!(run("smolpilot run --task coffee").options().is_ok());
     }
 
     #[test]
