@@ -100,10 +100,12 @@ fn serve(asked: &Receiver<bool>, view: &Latest<LabView>, cancel: &Arc<AtomicBool
             error: None,
             ..LabView::clone(&last)
         });
-        let measured = measure(quick, view, cancel).and_then(|report| {
-            report.write(folder)?;
-            Ok(report)
-        });
+        let measured = Report::claim(folder)
+            .and_then(|()| measure(quick, view, cancel))
+            .and_then(|report| {
+                report.write(folder)?;
+                Ok(report)
+            });
         view.set(match measured {
             Ok(report) => shown(&report, folder),
             Err(error) => LabView {

@@ -1,6 +1,7 @@
 //! Where results go: words for people or JSON for machines, on stdout or in a file, and how a command ends.
 
 use std::fmt::Display;
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -57,6 +58,19 @@ pub fn deliver(
         }
     }
     Ok(out.flush()?)
+}
+
+/// Whether JSON could be written where it is asked for, so that a long run does not end without its result.
+///
+/// # Errors
+/// The file cannot be opened; what is in it stays.
+pub fn claim(json: Option<&JsonTo>) -> anyhow::Result<()> {
+    let Some(JsonTo::File(file)) = json else {
+        return Ok(());
+    };
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    opened.with_context(|| format!("cannot write the JSON to {}", file.display()))?;
+    Ok(())
 }
 
 /// Shows the error of a command once and says how the program ends.
@@ -149,7 +163,20 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_named() {
         let file = JsonTo::File("/nonexistent/report.json".into());
-        let why = deliver(&mut Vec::new(), Some(&file), &1, |_| Ok(())).unwrap_err();
-        assert!(format!("{why:#}").contains("/nonexistent/report.json"));
+        let late = deliver(&mut Vec::new(), Some(&file), &1, |_| Ok(())).unwrap_err();
+        for why in [late, claim(Some(&file)).unwrap_err()] {
+            assert!(format!("{why:#}").contains("/nonexistent/report.json"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_claimed_keeps_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("report.json");
+        std::fs::write(&file, "old").unwrap();
+        claim(Some(&JsonTo::File(file.clone()))).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        assert!(claim(Some(&JsonTo::File(folder.path().into()))).is_err());
+        assert!(claim(Some(&JsonTo::Stdout)).is_ok() && claim(None).is_ok());
     }
 }

@@ -6,10 +6,15 @@ use crate::cli::args::{ArmArgs, RigArgs, RunArgs};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
-use crate::runtime::{Knobs, ViewBinding, same_view};
+use crate::runtime::{EXPERT, Knobs, ViewBinding, same_view};
+use crate::sim::Task;
 
 /// The cameras that the simulated rig has.
 pub const RIG_CAMERAS: [&str; 2] = ["front", "wrist"];
+
+/// Why the expert and a real arm do not go together.
+const NO_EXPERT: &str = "--policy expert plans with where things truly are on the simulated table, which nobody knows of a real \
+                         one; name another policy, or leave --follower out";
 
 /// Refuses `--view VIEW=CAMERA` with a camera that is not there: another one would be guessed in its place, and a wrong
 /// picture makes wrong actions without any error.
@@ -118,9 +123,14 @@ impl RigArgs {
         let simulated = simulated.iter().map(|name| (*name).to_owned());
         let named = self.cameras.iter().map(|camera| camera.name.clone());
         known_cameras(&self.views, &simulated.chain(named).collect::<Vec<_>>())?;
+        let request = policy::request(&self.policy);
+        // Before its port and calibration are looked for: neither would help.
+        if request.source == EXPERT && self.arms.follower.is_some() {
+            return Err(wrong_argument(NO_EXPERT));
+        }
         let arm = self.arms.follower()?;
         Ok(RigOptions {
-            policy: policy::request(&self.policy),
+            policy: request,
             policy_named: self.policy.policy.is_some(),
             device: self.device.wish(),
             // A simulation starts by itself; a real arm waits for the operator's command.
@@ -148,13 +158,15 @@ impl RunArgs {
     /// Those of [`RigArgs::options`].
     pub fn options(&self) -> anyhow::Result<RigOptions> {
         let rig = self.rig.options()?;
+        let first = || FIRST_TASK.to_owned();
+        let task = self.rig.task.clone().unwrap_or_else(first);
+        // It would stand still to the end, and nobody is there to be told why.
+        if rig.policy.source == EXPERT {
+            task.parse::<Task>().map_err(wrong_argument)?;
+        }
         Ok(RigOptions {
             takeoff: rig.takeoff || self.arm,
-            task: self
-                .rig
-                .task
-                .clone()
-                .unwrap_or_else(|| FIRST_TASK.to_owned()),
+            task,
             knobs: knobs::knobs(&self.knobs),
             ..rig
         })
@@ -199,6 +211,25 @@ mod tests {
         assert_eq!(options.arm, ArmChoice::Simulated);
         assert_eq!(options.device, DeviceChoice::Auto.into());
         assert!(options.takeoff && options.task.is_empty());
+    }
+
+    #[test]
+    fn the_expert_is_refused_a_real_arm_whether_or_not_that_is_calibrated() {
+        for words in ["", " --calibration arm.json"] {
+            let words = format!("smolpilot --policy expert --follower /dev/ttyX{words}");
+            let why = window(&words).options().unwrap_err().to_string();
+            assert!(why.contains("simulated table"), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_expert_that_nobody_watches_is_not_given_a_task_that_it_would_not_begin() {
+        let expert = "smolpilot run --policy expert";
+        assert!(run(expert).options().is_ok());
+        let unknown = format!("{expert} --task coffee");
+        let why = run(&unknown).options().unwrap_err().to_string();
+        assert!(why.contains("in the box"), "{why}");
+        assert!(run("smolpilot run --task coffee").options().is_ok());
     }
 
     #[test]

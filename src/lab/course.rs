@@ -69,7 +69,7 @@ impl Course {
     pub fn fly(&self, pilot: &Pilot, seed: u64) -> Result<EpisodeRow, Error> {
         let seed_of_table = match self.runs {
             Runs::Episodes { .. } => seed,
-            Runs::Windows { .. } => seed * WINDOW_STRIDE,
+            Runs::Windows { .. } => seed.wrapping_mul(WINDOW_STRIDE),
         };
         let mut flight = self.take_off(pilot, seed_of_table)?;
         let mut referee = Referee::new(self.task);
@@ -92,7 +92,7 @@ impl Course {
                 row.time_s.get_or_insert(flight.time().as_secs_f64());
                 if let Runs::Windows { .. } = self.runs {
                     referee = Referee::new(self.task);
-                    let next = seed_of_table + u64::from(row.done);
+                    let next = seed_of_table.wrapping_add(u64::from(row.done));
                     flight.arm.lay(&self.task.layout(next), false);
                 }
             }

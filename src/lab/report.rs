@@ -1,6 +1,7 @@
 //! The report of a lab: text for a terminal, Markdown and JSON for files, and the plots beside them.
 
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -82,6 +83,21 @@ impl Report {
         self.scenarios.iter().all(|outcome| outcome.passed)
     }
 
+    /// Makes the folder, and sees whether a report can be written there before anything is flown for it.
+    ///
+    /// # Errors
+    /// The folder or a file in it cannot be written, with its path.
+    pub fn claim(folder: &Path) -> Result<(), Error> {
+        let failed = |path: PathBuf| |source| Error::Write { path, source };
+        std::fs::create_dir_all(folder).map_err(failed(folder.to_owned()))?;
+        for name in ["lab.md", "lab.json"] {
+            let path = folder.join(name);
+            let opened = OpenOptions::new().append(true).create(true).open(&path);
+            opened.map_err(failed(path))?;
+        }
+        Ok(())
+    }
+
     /// Writes `lab.json`, `lab.md` and the plots into a folder; returns their paths.
     ///
     /// # Errors
@@ -111,6 +127,19 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_folder_that_cannot_hold_a_report_is_refused_before_the_flight() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("taken");
+        std::fs::write(&file, "").unwrap();
+        let why = Report::claim(&file).unwrap_err().to_string();
+        assert!(why.contains("taken"), "{why}");
+        let old = folder.path().join("lab.md");
+        std::fs::write(&old, "old").unwrap();
+        Report::claim(folder.path()).unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "old");
+    }
+
     use super::*;
     use crate::lab::course::EpisodeRow;
     use crate::lab::meter::{Measures, TracePoint};

@@ -90,7 +90,7 @@ impl Runner {
             .enumerate()
             .flat_map(|(at, setting)| {
                 let seeds = 0..u64::from(setting.course.runs.count());
-                seeds.map(move |run| (at, setting.seed + run))
+                seeds.map(move |run| (at, setting.seed.wrapping_add(run)))
             })
             .collect();
         let rows = self.fly(&flights, told, &|at, seed| {

@@ -10,6 +10,11 @@ use crate::cli::parse;
 use crate::runtime::{EXPERT, LatencyModel};
 use crate::sim::Task;
 
+/// The most episodes of one evaluation: their rows stay in memory until the last is over.
+const MOST_EPISODES: u32 = 100_000;
+/// The longest mean or spread of a latency, milliseconds: a policy that needs a minute for a chunk flies nothing.
+const LONGEST_MS: f32 = 60_000.0;
+
 /// The policy that is measured.
 #[derive(Args, Clone, Debug)]
 pub struct PilotArgs {
@@ -37,10 +42,10 @@ pub struct PilotArgs {
 #[command(next_help_heading = "Latency")]
 pub struct LatencyArgs {
     /// From request to chunk, milliseconds
-    #[arg(long = "latency-ms", value_name = "MS", default_value = "300", value_parser = parse::distance)]
+    #[arg(long = "latency-ms", value_name = "MS", default_value = "300", value_parser = latency)]
     pub mean_ms: f32,
     /// Standard deviation of a log-normal latency, milliseconds [default: always the same]
-    #[arg(long = "latency-sd-ms", value_name = "MS", value_parser = parse::distance)]
+    #[arg(long = "latency-sd-ms", value_name = "MS", value_parser = latency)]
     pub sd_ms: Option<f32>,
     /// Measure a few chunks on this device first, and draw from their times
     #[arg(long = "latency-measured", conflicts_with_all = ["mean_ms", "sd_ms"])]
@@ -72,8 +77,8 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub pilot: PilotArgs,
     /// Episodes, each on a table of its own
-    #[arg(long, value_name = "N", default_value = "10", value_parser = parse::count)]
-    pub episodes: usize,
+    #[arg(long, value_name = "N", default_value = "10", value_parser = episodes)]
+    pub episodes: u32,
     /// An episode that takes longer has failed, seconds of virtual time
     #[arg(long, value_name = "S", default_value = "40", value_parser = parse::positive_seconds)]
     pub limit: f64,
@@ -98,6 +103,22 @@ pub struct LabArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+fn episodes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(count) if (1..=MOST_EPISODES).contains(&count) => Ok(count),
+        _ => Err(format!("expected a whole number from 1 to {MOST_EPISODES}")),
+    }
+}
+
+fn latency(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(ms),
+        _ => Err(format!(
+            "expected a number of milliseconds from 0 to {LONGEST_MS}, for example 300"
+        )),
+    }
 }
 
 fn task(text: &str) -> Result<Task, String> {
@@ -132,6 +153,20 @@ mod tests {
         assert_eq!(model("--latency-measured"), None);
         let jitter = model("--latency-ms 500 --latency-sd-ms 100").unwrap();
         assert_eq!(jitter.to_string(), "500 ± 100 ms");
+    }
+
+    #[test]
+    fn what_no_machine_could_fly_is_refused_before_it_is_begun() {
+        let most = MOST_EPISODES.to_string();
+        assert_eq!(episodes(&most), Ok(MOST_EPISODES));
+        for wrong in ["0", "-1", "100001", "4294967296", "99999999999999999999"] {
+            assert!(episodes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((latency("0"), latency("60000")), (Ok(0.0), Ok(60_000.0)));
+        for wrong in ["-5", "NaN", "inf", "1e30"] {
+            let why = latency(wrong).unwrap_err();
+            assert!(why.contains("from 0 to 60000"), "{why}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::cli::lab::{EvalArgs, speed, teller};
-use crate::cli::output::{Outcome, deliver};
+use crate::cli::output::{Outcome, claim, deliver};
 use crate::cli::run::knobs::knobs;
 use crate::lab::{Course, EpisodeRow, Row, Runner, Runs, Section, Setting};
 use crate::runtime::Knobs;
@@ -14,6 +14,7 @@ use crate::runtime::Knobs;
 /// # Errors
 /// The policy does not take off.
 pub fn run(args: &EvalArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    claim(args.json.json.as_ref())?;
     let began = Instant::now();
     let pilot = args.pilot.pilot();
     let knobs = Knobs {
@@ -35,7 +36,7 @@ pub fn run(args: &EvalArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         knobs,
         latency,
         runs: Runs::Episodes {
-            count: args.episodes as u32,
+            count: args.episodes,
             limit: Duration::from_secs_f64(args.limit),
         },
         traces: false,

@@ -11,8 +11,8 @@ pub use args::{EvalArgs, LabArgs, PilotArgs};
 pub use eval::run as eval;
 
 use crate::app::wiring::policy_loader;
-use crate::cli::output::{Outcome, deliver};
-use crate::lab::{Grid, Pilot, Progress, Row, Runner};
+use crate::cli::output::{Outcome, claim, deliver};
+use crate::lab::{Grid, Pilot, Progress, Report, Row, Runner};
 use crate::policy::LoadRequest;
 use crate::runtime::EXPERT;
 
@@ -24,6 +24,10 @@ const TELL: Duration = Duration::from_secs(5);
 /// # Errors
 /// The policy does not take off, or the report cannot be written.
 pub fn run(args: &LabArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    claim(args.json.json.as_ref())?;
+    if let Some(folder) = &args.out {
+        Report::claim(folder)?;
+    }
     let began = Instant::now();
     let grid = Grid {
         task: args.pilot.task,
