@@ -187,7 +187,10 @@ impl Fingers {
         let side = along.perp();
         let mut least = f32::INFINITY;
         for (sign, inner) in [-1.0, 1.0].into_iter().zip(self.sides) {
-            for (out, across) in [(0.0, 0.0), (2.0, -1.0), (2.0, 1.0), (1.0, -1.0), (1.0, 1.0)] {
+            // A wall may be thinner than the way on which the jaws close.
+            let closing = [-0.5, -1.0, -1.5].map(|out| (out, 0.0));
+            let finger = [(0.0, 0.0), (2.0, -1.0), (2.0, 1.0), (1.0, -1.0), (1.0, 1.0)];
+            for (out, across) in closing.into_iter().chain(finger) {
                 let at =
                     self.place + sign * (inner + out * FINGER.x) * along + across * FINGER.y * side;
                 least = least.min(room_at(truth, at, ignored));
@@ -258,6 +261,32 @@ mod tests {
                     "case {k}: a finger comes down on the neighbour"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_cube_at_a_wall_is_never_taken_with_a_finger_on_the_wall() {
+        let mut truth = truth_of(&Task::PutInBox(Colour::Red).layout(1));
+        truth.cubes.truncate(1);
+        let tray = truth.trays[0].1;
+        let cube = &mut truth.cubes[0].cube;
+        let towards_arm = (0..4)
+            .map(|k| Vec2::from_angle(tray.turn + FRAC_PI_2 * k as f32))
+            .min_by(|a, b| {
+                let far = |way: &Vec2| (tray.position + 0.08 * *way).length();
+                far(a).total_cmp(&far(b))
+            })
+            .unwrap();
+        let off = 0.5 * tray.inner.x + tray.wall + 0.5 * cube.edge + 0.002;
+        cube.position = (tray.position + off * towards_arm).extend(cube.position.z);
+        cube.orientation = glam::Quat::from_rotation_z(tray.turn);
+        let ways = grasps(&truth, 0);
+        assert!(!ways.is_empty());
+        for grasp in ways {
+            let [pan, ..] = grasp.tip.joints(0.0).unwrap().0;
+            let yaw = grasp.tip.roll - pan.to_radians();
+            let across = Vec2::from_angle(yaw).dot(towards_arm).abs();
+            assert!(across < 0.2, "{across}: a finger comes down on the wall");
         }
     }
 
