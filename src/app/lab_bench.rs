@@ -9,14 +9,12 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use directories::ProjectDirs;
 
-use crate::lab::{Error, Grid, Pilot, Progress, Report, Row, Runner, Scenario, Section};
+use crate::lab::{Error, Grid, Pilot, Progress, Report, Row, Runner, Section};
 use crate::latest::Latest;
 use crate::priority::{self, Urgency};
 use crate::runtime::{LabLine, LabLink, LabOrder, LabVerdict, LabView};
-use crate::sim::{Colour, Task};
+use crate::sim::Task;
 
-/// The task of the paper's figures.
-const TASK: Task = Task::PutInBox(Colour::Red);
 /// The same tables every time, so that two reports can be compared.
 const SEED: u64 = 0;
 
@@ -119,37 +117,25 @@ fn serve(asked: &Receiver<bool>, view: &Latest<LabView>, cancel: &Arc<AtomicBool
 }
 
 fn measure(quick: bool, view: &Latest<LabView>, cancel: &Arc<AtomicBool>) -> Result<Report, Error> {
-    let tell = |done, total, what: &str| {
+    let told = |progress: Progress| {
         let last = view.get().unwrap_or_default();
         view.set(LabView {
-            progress: Some((done, total)),
-            what: what.to_owned(),
+            progress: Some((progress.done, progress.total)),
+            what: progress.what,
             ..LabView::clone(&last)
         });
     };
-    let mut report = Report::default();
-    for scenario in Scenario::ALL {
-        if cancel.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
-        tell(0, 1, scenario.name);
-        report
-            .scenarios
-            .push(scenario.run(&Pilot::Expert, TASK, SEED)?);
-    }
     let runner = Runner {
         cancel: Arc::clone(cancel),
         urgency: Urgency::Patient,
         ..Runner::new(None)
     };
     let grid = Grid {
-        task: TASK,
+        task: Task::USUAL,
         seed: SEED,
         quick,
     };
-    let told = |progress: Progress| tell(progress.done, progress.total, &progress.what);
-    report.rows = runner.run(&Pilot::Expert, &grid.settings(), &told)?;
-    Ok(report)
+    runner.report(&Pilot::Expert, &grid, &told)
 }
 
 fn shown(report: &Report, folder: &Path) -> LabView {

@@ -12,13 +12,14 @@ use crate::app::gamepad::Gamepad;
 use crate::app::keeper::{self, Keeper};
 use crate::app::log;
 use crate::app::window::{self, WindowSetup};
-use crate::app::wiring::{ArmChoice, FIRST_TASK, RIG_TASK, Rig, RigOptions};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions};
 use crate::arm::{PortInfo, list_ports};
 use crate::gpu;
 use crate::latest::Latest;
 use crate::runtime::{
     ArmSource, EXPERT, FaultKind, Halted, KeptArm, Punctuality, Settings, Snapshot, ViewBinding,
 };
+use crate::sim::Task;
 use crate::ui::{FrameReport, Preferences};
 
 /// How the window is drawn, and whether that is reported.
@@ -174,10 +175,11 @@ fn recall(options: &mut RigOptions, settings: &Settings) {
         EXPERT.clone_into(&mut options.policy.source);
     }
     if options.task.is_empty() {
-        let first = if is_rig { RIG_TASK } else { FIRST_TASK };
-        let last = settings.task.as_str();
-        let task = if last.is_empty() { first } else { last };
-        task.clone_into(&mut options.task);
+        options.task = match settings.task.as_str() {
+            "" if is_rig => Task::USUAL.to_string(),
+            "" => FIRST_TASK.to_owned(),
+            last => last.to_owned(),
+        };
     }
     let named = |view: &ViewBinding| options.views.iter().any(|other| other.view == view.view);
     let remembered: Vec<ViewBinding> = settings
@@ -269,7 +271,7 @@ mod tests {
         recall(&mut bare, &Settings::default());
         let mut first = options();
         recall(&mut first, &Settings::default());
-        assert_eq!(first.task, RIG_TASK);
+        assert_eq!(first.task, Task::USUAL.to_string());
         assert_eq!(first.policy.source, EXPERT);
         let mut demo = RigOptions {
             policy_named: true,

@@ -6,25 +6,14 @@ use std::time::Duration;
 use glam::vec2;
 
 use crate::runtime::{RigOrder, RigView};
-use crate::sim::{Colour, Layout, Referee, SimArm, Task, Truth, Verdict};
+use crate::sim::{Colour, Layout, Referee, SENTENCES, SimArm, Task, Truth, Verdict};
 
 /// How long a success is looked at before the table is laid anew, real time.
 const LOOKED_AT: Duration = Duration::from_secs(2);
 /// A hand that is not heard of for so long has let go, real time. A window draws at least three times in it.
 const FORGOTTEN: Duration = Duration::from_millis(1500);
-/// The table of a task that nobody understands.
-const USUAL: Task = Task::PutInBox(Colour::Red);
 /// Colours that the usual table has, which the menu offers.
 const OFFERED: [Colour; 3] = [Colour::Red, Colour::Blue, Colour::Green];
-/// What the referee understands.
-const SENTENCES: [&str; 6] = [
-    "put the … cube in the box",
-    "pick up the … cube",
-    "touch the … cube",
-    "push the … cube to the mark",
-    "stack the … cube on the … cube",
-    "sort the cubes",
-];
 
 /// The table, the task that is judged on it, and who reaches for it.
 #[derive(Debug)]
@@ -53,7 +42,7 @@ fn understood(words: &str) -> Option<Task> {
 
 /// The table for a task in words, or the usual one.
 pub fn layout(words: &str, seed: u64) -> Layout {
-    understood(words).unwrap_or(USUAL).layout(seed)
+    understood(words).unwrap_or(Task::USUAL).layout(seed)
 }
 
 impl Tabletop {
@@ -64,7 +53,7 @@ impl Tabletop {
             since: arm.clock().now(),
             arm,
             seed,
-            laid_for: task.unwrap_or(USUAL),
+            laid_for: task.unwrap_or(Task::USUAL),
             referee: task.map(Referee::new),
             verdict: Verdict::default(),
             obstacle: None,
@@ -185,7 +174,7 @@ impl Tabletop {
             self.obstacle = None;
             return;
         };
-        self.obstacle = obstacle(referee.task(), truth);
+        self.obstacle = referee.task().obstacle(truth);
         self.verdict = referee.watch(truth);
         if self.verdict.is_done && self.done_since.is_none() {
             self.done_since = Some(now);
@@ -209,28 +198,6 @@ fn offered() -> Vec<Task> {
     );
     tasks.push(Task::Sort);
     tasks
-}
-
-/// What is missing on this table.
-fn obstacle(task: Task, truth: &Truth) -> Option<String> {
-    let is_boxed = |colour: &Colour| truth.trays.iter().any(|(own, _)| own == colour);
-    let no_cube = task
-        .colours()
-        .into_iter()
-        .find(|colour| truth.cube_of(*colour).is_none())
-        .map(|colour| format!("{colour} cube"));
-    let no_place = match task {
-        Task::PutInBox(_) => truth.trays.is_empty().then(|| "box".to_owned()),
-        Task::Push(_) => truth.marks.is_empty().then(|| "mark".to_owned()),
-        Task::Sort => task
-            .colours()
-            .into_iter()
-            .find(|colour| !is_boxed(colour))
-            .map(|colour| format!("{colour} box")),
-        Task::Touch(_) | Task::PickUp(_) | Task::Stack(..) => None,
-    };
-    let missing = no_cube.or(no_place)?;
-    Some(format!("there is no {missing} on the table"))
 }
 
 #[cfg(test)]

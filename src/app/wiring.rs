@@ -29,9 +29,6 @@ use crate::sim::{Expert, Truth};
 /// The task of a first run; its words are those of the reference figures.
 pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 
-/// The task of a window's first start over the rig.
-pub const RIG_TASK: &str = "put the red cube in the box";
-
 /// What to put together.
 #[expect(
     clippy::struct_excessive_bools,
@@ -107,7 +104,7 @@ impl Rig {
         };
         let networks = policy_loader(options.device, options.is_shown);
         let truth = world.as_ref().map(World::truth);
-        let loader = with_expert(networks, truth, options.knobs.fps);
+        let loader = with_expert(networks, truth);
         let mut setup = Setup::new(clock.clone(), loader);
         if let Some(world) = &world {
             simulated(&mut setup, world);
@@ -299,15 +296,14 @@ pub fn policy_loader(wish: Wish, is_shown: bool) -> PolicyLoader {
     })
 }
 
-/// The same loader, and beside it the rig's scripted expert, which needs no device. `truth` is what it plans with, `fps` the rate
-/// at which its actions are taken.
-fn with_expert(networks: PolicyLoader, truth: Option<Latest<Truth>>, fps: f32) -> PolicyLoader {
+/// The same loader, and beside it the rig's scripted expert, which needs no device. `truth` is what it plans with.
+fn with_expert(networks: PolicyLoader, truth: Option<Latest<Truth>>) -> PolicyLoader {
     Arc::new(move |request, progress| {
         if request.source != EXPERT {
             return networks(request, progress);
         }
         match &truth {
-            Some(truth) => Ok(Box::new(Expert::new(truth.clone(), fps))),
+            Some(truth) => Ok(Box::new(Expert::new(truth.clone()))),
             None => Err(Refusal {
                 why: "the expert plans with where things truly are on the simulated table, which nobody knows of a real one. \
                       Name another policy, or start with --rig"
@@ -435,7 +431,7 @@ mod tests {
                 source: source.to_owned(),
                 stats: None,
             };
-            with_expert(Arc::clone(&networks), truth, 30.0)(&request, &mut |_| {})
+            with_expert(Arc::clone(&networks), truth)(&request, &mut |_| {})
         };
         let expert = load(Some(Latest::new()), EXPERT).unwrap();
         assert!(expert.spec().plans_with_truth);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::app::tabletop::{Tabletop, layout};
-use crate::arm::{Arm, Bounds, Options, Role};
+use crate::arm::{Bounds, Options, Role};
 use crate::camera::Feed;
 use crate::clock::Clock;
 use crate::latest::Latest;
@@ -108,10 +108,9 @@ pub fn connector(arm: SimArm, role: Role, bounds: Bounds) -> Connector {
         let options = Options {
             role,
             bounds,
-            clock: arm.clock().clone(),
             ..Options::default()
         };
-        Arm::connect(arm.port(), arm.calibration(), options)
+        arm.connect(options)
     })
 }
 

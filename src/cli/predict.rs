@@ -67,7 +67,7 @@ pub fn run(args: &PredictArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let options = PredictOptions {
         num_steps: args.num_steps,
         noise: noise(&spec, &args.noise)?,
-        rtc: None,
+        ..PredictOptions::default()
     };
     let prediction = policy.predict_action_chunk(&observation, &options)?;
     let report = report(&spec, prediction);

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crossbeam_channel::TrySendError;
 
-use crate::arm::{Arm, Options};
+use crate::arm::Options;
 use crate::lab::eyes::Eyes;
 use crate::lab::meter::Meter;
 use crate::lab::pilot::Pilot;
 use crate::runtime::{
-    Command, Connection, Connector, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, Scheduling,
-    Setup, Snapshot, Stepped,
+    Command, Connection, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, Scheduling, Setup,
+    Snapshot, Stepped,
 };
 use crate::sim::{Scenery, SimArm, SimStudio, Viewpoint};
 
@@ -85,16 +85,16 @@ impl Flight {
     /// The system gives no thread, or the policy does not come to drive; the error says why.
     pub fn take_off(arm: SimArm, pilot: &Pilot, plan: &Plan) -> Result<Self, Error> {
         let eyes = Eyes::open();
-        let clock = arm.clock().clone();
+        let (clock, pretended) = (arm.clock().clone(), arm.clone());
         let setup = Setup {
             arm: "pretend arm of the lab".to_owned(),
-            connector: Some(connector(arm.clone())),
+            connector: Some(Box::new(move || pretended.connect(Options::default()))),
             feeds: eyes.feeds(),
             policy: Some(pilot.load()),
             task: plan.task.clone(),
             knobs: plan.knobs,
             seed: plan.seed,
-            ..Setup::new(clock, pilot.loader(&arm, plan.knobs.fps))
+            ..Setup::new(clock, pilot.loader(&arm))
         };
         let mut flight = Self {
             runtime: Stepped::new(setup, plan.latency.clone())?,
@@ -258,17 +258,6 @@ impl Flight {
 fn studio() -> SimStudio {
     let cameras = [Viewpoint::Front, Viewpoint::Wrist];
     SimStudio::new(PICTURE, Scenery::plain(), &cameras)
-}
-
-/// Connects the real driver to the pretend arm.
-fn connector(arm: SimArm) -> Connector {
-    Box::new(move || {
-        let options = Options {
-            clock: arm.clock().clone(),
-            ..Options::default()
-        };
-        Arm::connect(arm.port(), arm.calibration(), options)
-    })
 }
 
 #[cfg(test)]

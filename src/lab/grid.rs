@@ -40,6 +40,19 @@ pub enum Section {
     Evaluation,
 }
 
+impl Section {
+    /// All of them, in the order in which a report tells them.
+    pub const ALL: [Self; 7] = [
+        Self::Schedules,
+        Self::Threshold,
+        Self::Steps,
+        Self::Merge,
+        Self::Windows,
+        Self::Bound,
+        Self::Evaluation,
+    ];
+}
+
 /// One line of a table.
 #[derive(Clone, Debug)]
 pub struct Setting {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
-use crate::runtime::{Mode, Sample, Snapshot};
+use crate::runtime::{Mode, Sample, Snapshot, percentile};
 
 /// Differences of three goals to the next make a third difference.
 const GOALS: usize = 4;
@@ -144,23 +144,17 @@ impl Meter {
     pub fn measures(&self) -> Measures {
         let mut seams = self.seams.clone();
         seams.sort_by(f32::total_cmp);
+        let seam = |q| percentile(&seams, q).unwrap_or_default();
         let (sum, count) = self.jerk;
         let mean = sum / count.max(1) as f64;
         Measures {
-            seam_p50: percentile(&seams, 0.5),
-            seam_p95: percentile(&seams, 0.95),
+            seam_p50: seam(0.5),
+            seam_p95: seam(0.95),
             seam_max: seams.last().copied().unwrap_or_default(),
             jerk_rms: mean.sqrt() * self.fps.powi(3),
             ..self.measures.clone()
         }
     }
-}
-
-/// The value at or below which the share `q` lies (nearest rank), 0 of nothing.
-fn percentile(sorted: &[f32], q: f64) -> f32 {
-    let rank = (q * sorted.len() as f64).ceil() as usize;
-    let at = rank.saturating_sub(1);
-    sorted.get(at).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -231,6 +225,5 @@ mod tests {
         held.mode = Mode::Hold;
         meter.read(&held);
         assert_eq!(meter.measures(), Measures::default());
-        assert_eq!(percentile(&[], 0.5), 0.0);
     }
 }

@@ -69,12 +69,12 @@ impl Pilot {
         }
     }
 
-    /// What loads it to fly this arm at this rate, Hz.
-    pub fn loader(&self, arm: &SimArm, fps: f32) -> PolicyLoader {
+    /// What loads it to fly this arm.
+    pub fn loader(&self, arm: &SimArm) -> PolicyLoader {
         match self {
             Self::Expert => {
                 let truth = arm.truth_feed();
-                Arc::new(move |_, _| Ok(Box::new(Expert::new(truth.clone(), fps))))
+                Arc::new(move |_, _| Ok(Box::new(Expert::new(truth.clone()))))
             }
             Self::Loaded { loader, .. } => Arc::clone(loader),
         }
@@ -86,13 +86,13 @@ impl Pilot {
     ///
     /// # Errors
     /// The policy cannot be loaded, or does not answer.
-    pub fn measure(&self, num_steps: usize, fps: f32) -> Result<LatencyModel, Error> {
+    pub fn measure(&self, num_steps: usize) -> Result<LatencyModel, Error> {
         let loader = match self {
             Self::Expert => {
                 let truth = Latest::<Truth>::new();
                 truth.set(Truth::default());
                 let expert: PolicyLoader =
-                    Arc::new(move |_, _| Ok(Box::new(Expert::new(truth.clone(), fps))));
+                    Arc::new(move |_, _| Ok(Box::new(Expert::new(truth.clone()))));
                 expert
             }
             Self::Loaded { loader, .. } => Arc::clone(loader),
@@ -216,9 +216,9 @@ pub mod tests {
 
     #[test]
     fn a_policy_is_measured_without_its_first_chunk() {
-        let model = waving().measure(10, 30.0).unwrap();
+        let model = waving().measure(10).unwrap();
         assert!(matches!(model, LatencyModel::Measured { times, .. } if times.len() == CHUNKS));
-        let why = broken().measure(10, 30.0).unwrap_err().to_string();
+        let why = broken().measure(10).unwrap_err().to_string();
         assert!(why.contains("model.safetensors"), "{why}");
     }
 }

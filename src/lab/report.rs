@@ -23,21 +23,11 @@ pub struct Report {
 /// The heading of what went wrong on purpose.
 const DISTURBANCES: &str = "Disturbances";
 
-const SECTIONS: [Section; 7] = [
-    Section::Schedules,
-    Section::Threshold,
-    Section::Steps,
-    Section::Merge,
-    Section::Windows,
-    Section::Bound,
-    Section::Evaluation,
-];
-
 impl Report {
     /// Headings and tables of the rows, in their order.
     fn tables(&self) -> impl Iterator<Item = (&'static str, Table)> {
         let of = |section: Section| Some((section.title(), section.table(&self.rows)?));
-        SECTIONS.into_iter().filter_map(of)
+        Section::ALL.into_iter().filter_map(of)
     }
 
     /// For a terminal.
@@ -201,7 +191,7 @@ mod tests {
 
     fn report() -> Report {
         let mut rows = vec![];
-        for section in SECTIONS {
+        for section in Section::ALL {
             for (mode, g) in [("sync", 0.0), ("async", 0.7), ("async", 1.0)] {
                 rows.push(row(section, mode, g));
             }

@@ -8,18 +8,20 @@ use std::thread;
 
 use crate::lab::course::EpisodeRow;
 use crate::lab::flight::Error;
-use crate::lab::grid::Setting;
+use crate::lab::grid::{Grid, Setting};
 use crate::lab::pilot::Pilot;
+use crate::lab::report::Report;
 use crate::lab::row::Row;
+use crate::lab::scenario::Scenario;
 use crate::priority::{self, Urgency};
 
 /// How far a grid is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are over, of how many.
+    /// Runs that are over, of how many; first of the disturbances, then of the grid.
     pub done: usize,
     pub total: usize,
-    /// The setting whose run has just ended.
+    /// The disturbance that is played, or the setting whose run has just ended.
     pub what: String,
 }
 
@@ -43,6 +45,34 @@ impl Runner {
             cancel: Arc::default(),
             urgency: Urgency::Usual,
         }
+    }
+
+    /// Plays every disturbance, then flies the grid.
+    ///
+    /// # Errors
+    /// As of [`Runner::run`].
+    pub fn report(
+        &self,
+        pilot: &Pilot,
+        grid: &Grid,
+        told: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Report, Error> {
+        let mut scenarios = vec![];
+        for (done, scenario) in Scenario::ALL.iter().enumerate() {
+            if self.cancel.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            told(Progress {
+                done,
+                total: Scenario::ALL.len(),
+                what: scenario.name.to_owned(),
+            });
+            let play = AssertUnwindSafe(|| scenario.run(pilot, grid.task, grid.seed));
+            let fallen = |_panic| Err(Error::Fallen(scenario.name.to_owned()));
+            scenarios.push(catch_unwind(play).unwrap_or_else(fallen)?);
+        }
+        let rows = self.run(pilot, &grid.settings(), told)?;
+        Ok(Report { rows, scenarios })
     }
 
     /// Flies every run of every setting; the rows come in the order of the settings.

@@ -103,6 +103,9 @@ pub struct PredictOptions {
     pub noise: Noise,
     /// Real-time chunking: continue the previous chunk.
     pub rtc: Option<RtcGuidance>,
+    /// Time from one action to the next: what is planned in seconds is spaced by it. A network was trained at one rate and
+    /// ignores it.
+    pub period: Duration,
 }
 
 impl Default for PredictOptions {
@@ -111,6 +114,7 @@ impl Default for PredictOptions {
             num_steps: None,
             noise: Noise::Seed(0),
             rtc: None,
+            period: Duration::from_nanos(1_000_000_000 / 30),
         }
     }
 }

@@ -32,6 +32,11 @@ impl ArmSource {
             Self::Port { path, .. } => Some(path),
         }
     }
+
+    /// Whether people stand beside it.
+    pub fn is_real(&self) -> bool {
+        matches!(self, Self::Port { .. })
+    }
 }
 
 impl fmt::Display for ArmSource {
@@ -58,6 +63,11 @@ impl Sources {
             Role::Follower => self.follower.as_ref(),
             Role::Leader => self.leader.as_ref(),
         }
+    }
+
+    /// Whether the arm in this role is a real one.
+    pub fn is_real(&self, role: Role) -> bool {
+        self.of(role).is_some_and(ArmSource::is_real)
     }
 
     /// Puts another arm into a role, or none.
@@ -92,5 +102,6 @@ mod tests {
         assert_eq!(sources.role_of("COM3"), Some(Role::Leader));
         assert_eq!(sources.of(Role::Leader), Some(&leader));
         assert_eq!(leader.to_string(), "COM3");
+        assert!(sources.is_real(Role::Leader) && !sources.is_real(Role::Follower));
     }
 }

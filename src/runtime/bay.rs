@@ -174,6 +174,6 @@ impl Bay {
 
     /// No real arm is flown.
     fn is_pretended(&self) -> bool {
-        !matches!(self.stock.sources.follower, Some(ArmSource::Port { .. }))
+        !self.stock.sources.is_real(Role::Follower)
     }
 }

@@ -33,8 +33,7 @@ impl<T: Copy + Ord> Window<T> {
     pub fn percentile(&self, q: f64) -> Option<T> {
         let mut sorted: Vec<T> = self.0.iter().copied().collect();
         sorted.sort_unstable();
-        let rank = (q * sorted.len() as f64).ceil() as usize;
-        sorted.get(rank.saturating_sub(1)).copied()
+        percentile(&sorted, q)
     }
 
     /// The newest value.
@@ -58,6 +57,12 @@ impl Window<Duration> {
             p95: self.percentile(0.95).unwrap_or_default(),
         }
     }
+}
+
+/// The value below or at which the share `q` of ascending values lies (nearest rank); `None` of none.
+pub fn percentile<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
+    let rank = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
 }
 
 /// One measured chunk.

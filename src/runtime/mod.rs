@@ -49,6 +49,7 @@ pub use halt::{Halt, Halted};
 pub use health::{Health, JointHealth, Latched};
 pub use knobs::{Aggregate, Knobs, RtcKnobs, Scheduling, WHOLE_CHUNK};
 pub use lab_view::{LabLine, LabLink, LabOrder, LabVerdict, LabView};
+pub use latency::percentile;
 pub use latency_model::LatencyModel;
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use link::Connector;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use glam::Vec2;
 
-use crate::arm::{Calibration, Port, Role};
+use crate::arm::{Arm, Calibration, Error, Options, Port, Role};
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::latest::Latest;
@@ -118,6 +118,15 @@ impl SimArm {
     /// The slot behind [`SimArm::pose`].
     pub fn pose_feed(&self) -> Latest<JointVec> {
         self.pose.clone()
+    }
+
+    /// The real driver on this arm, by the arm's own clock.
+    ///
+    /// # Errors
+    /// As of [`Arm::connect`].
+    pub fn connect(&self, mut options: Options) -> Result<Arm, Error> {
+        options.clock = self.clock.clone();
+        Arm::connect(self.port(), self.calibration(), options)
     }
 
     /// Whether the arm has weight and a table before it.

@@ -11,11 +11,13 @@ pub enum Colour {
     Blue,
     Green,
     Yellow,
+    /// Of the usual box and mark, far in hue from the orange arm, a wooden table and all cubes. No cube has it.
+    Teal,
 }
 
 impl Colour {
-    /// All of them, in the order in which a table is laid.
-    pub const ALL: [Self; 4] = [Self::Red, Self::Blue, Self::Green, Self::Yellow];
+    /// Those that cubes have, in the order in which a table is laid.
+    pub const CUBES: [Self; 4] = [Self::Red, Self::Blue, Self::Green, Self::Yellow];
 
     /// Linear RGB, 0 to 1.
     pub fn rgb(self) -> [f32; 3] {
@@ -24,6 +26,7 @@ impl Colour {
             Self::Blue => 0x2F_6FD0,
             Self::Green => 0x3C_9A4E,
             Self::Yellow => 0xE3_B92F,
+            Self::Teal => 0x1F_8A8C,
         })
     }
 
@@ -34,6 +37,7 @@ impl Colour {
             Self::Blue => "blue",
             Self::Green => "green",
             Self::Yellow => "yellow",
+            Self::Teal => "teal",
         }
     }
 }

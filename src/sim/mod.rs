@@ -13,7 +13,6 @@ mod pty;
 mod scenery;
 mod script;
 mod servo;
-mod table;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -35,6 +34,5 @@ pub use layout::{CubeSpot, Layout};
 pub use pty::{Pty, PtyError};
 pub use scenery::{Play, Scenery};
 pub use script::{Act, Plug, Script, ScriptError};
-pub use table::{CUBE_EDGE, Table};
-pub use task::{Referee, Task, UnknownTask, Verdict};
+pub use task::{Referee, SENTENCES, Task, UnknownTask, Verdict};
 pub use truth::{CubeTruth, Support, Truth};

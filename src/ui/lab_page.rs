@@ -36,7 +36,12 @@ pub fn lab_ui(ui: &mut Ui, snapshot: &Snapshot, _draft: &mut Draft, commands: &m
         if lab.lines.is_empty() {
             weak_ui(
                 ui,
-                "Nothing has been measured yet. Quick takes one or two minutes.",
+                match lab.progress {
+                    Some(_) => {
+                        "The table comes when all runs are over. Leave the page as you like."
+                    }
+                    None => "Nothing has been measured yet. Quick takes one or two minutes.",
+                },
             );
             return;
         }
@@ -79,8 +84,19 @@ fn controls_ui(ui: &mut Ui, lab: &LabView, commands: &mut Vec<Command>) {
         }
         let share = done as f32 / total.max(1) as f32;
         ui.add(ProgressBar::new(share).desired_width(BAR.x));
-        weak_ui(ui, format!("{done} of {total} runs; {}", lab.what));
+        weak_ui(ui, stage(lab, done, total));
     });
+}
+
+/// What is flown now; the disturbances come first and are no runs of a table.
+fn stage(lab: &LabView, done: usize, total: usize) -> String {
+    if total > 1 {
+        format!("{done} of {total} runs; {}", lab.what)
+    } else if lab.what.is_empty() {
+        "taking off".to_owned()
+    } else {
+        format!("first the disturbances: {}", lab.what)
+    }
 }
 
 /// One bar a setting, as long as its time.

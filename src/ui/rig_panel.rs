@@ -6,7 +6,8 @@ use egui::{
     Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
-use crate::runtime::{ArmSource, Command, RigOrder, RigView, Snapshot};
+use crate::arm;
+use crate::runtime::{Command, RigOrder, RigView, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::segmented::{Segment, segmented_ui};
@@ -220,7 +221,7 @@ fn table_ui(ui: &mut Ui, rig: &RigView, draft: &mut Draft, commands: &mut Vec<Co
 /// How fast time passes.
 fn rate_ui(ui: &mut Ui, rig: &RigView, snapshot: &Snapshot, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
-    let is_led = matches!(snapshot.sources.leader, Some(ArmSource::Port { .. }));
+    let is_led = snapshot.sources.is_real(arm::Role::Leader);
     weak_ui(ui, "Time");
     let segments = RATES.map(|(rate, label)| {
         let is_chosen = (rig.speed - rate).abs() < 0.01;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::arm::Role;
 use crate::joint::JOINT_COUNT;
 use crate::policy::PolicySpec;
-use crate::runtime::{
-    ArmSource, CameraStatus, Connection, LeaderView, Mode, PolicyStatus, Snapshot,
-};
+use crate::runtime::{CameraStatus, Connection, LeaderView, Mode, PolicyStatus, Snapshot};
 use crate::ui::words;
 
 /// Which colour speaks.
@@ -228,7 +227,7 @@ fn is_blind(snapshot: &Snapshot) -> bool {
 
 /// A policy that knows the simulated table alone, and a real arm.
 fn is_of_rig_alone(snapshot: &Snapshot) -> bool {
-    let is_real = matches!(snapshot.sources.follower, Some(ArmSource::Port { .. }));
+    let is_real = snapshot.sources.is_real(Role::Follower);
     let plans_with_truth = |spec: &Arc<PolicySpec>| spec.plans_with_truth;
     is_real && snapshot.spec.as_ref().is_some_and(plans_with_truth)
 }

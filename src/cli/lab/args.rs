@@ -10,9 +10,6 @@ use crate::cli::parse;
 use crate::runtime::{EXPERT, LatencyModel};
 use crate::sim::Task;
 
-/// The task of a run when none is named.
-const TASK: &str = "put the red cube in the box";
-
 /// The most episodes of one evaluation: their rows stay in memory until the last is over.
 const MOST_EPISODES: u32 = 100_000;
 /// The longest mean or spread of a latency, milliseconds: a policy that needs a minute for a chunk flies nothing.
@@ -30,7 +27,7 @@ pub struct PilotArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// What the arm is to do, in words
-    #[arg(long, value_name = "TEXT", default_value = TASK, value_parser = task)]
+    #[arg(long, value_name = "TEXT", default_value_t = Task::USUAL, value_parser = task)]
     pub task: Task,
     /// Seed of the first table; the others follow
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use crate::cli::lab::{EvalArgs, fly, speed};
+use crate::cli::lab::{EvalArgs, speed, teller};
 use crate::cli::output::{Outcome, claim, deliver};
 use crate::cli::run::knobs::knobs;
-use crate::lab::{Course, EpisodeRow, Row, Runs, Section, Setting};
+use crate::lab::{Course, EpisodeRow, Row, Runner, Runs, Section, Setting};
 use crate::runtime::Knobs;
 
 /// Runs the command.
@@ -28,7 +28,7 @@ pub fn run(args: &EvalArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let seed = args.pilot.seed;
     let latency = match args.latency.model(seed) {
         Some(model) => model,
-        None => pilot.measure(knobs.num_steps, knobs.fps)?,
+        None => pilot.measure(knobs.num_steps)?,
     };
     log::info!("latency: {latency}");
     let course = Course {
@@ -47,7 +47,8 @@ pub fn run(args: &EvalArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         course,
         seed,
     };
-    let rows = fly(&args.pilot, &pilot, &[setting])?;
+    let runner = Runner::new(args.pilot.jobs);
+    let rows = runner.run(&pilot, &[setting], &teller())?;
     let took = began.elapsed();
     for row in &rows {
         deliver(out, args.json.json.as_ref(), row, |out| {

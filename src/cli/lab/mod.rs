@@ -4,6 +4,7 @@ mod args;
 mod eval;
 
 use std::io::Write;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub use args::{EvalArgs, LabArgs, PilotArgs};
@@ -11,7 +12,7 @@ pub use eval::run as eval;
 
 use crate::app::wiring::policy_loader;
 use crate::cli::output::{Outcome, claim, deliver};
-use crate::lab::{Grid, Pilot, Progress, Report, Row, Runner, Scenario, Setting};
+use crate::lab::{Grid, Pilot, Progress, Report, Row, Runner};
 use crate::policy::LoadRequest;
 use crate::runtime::EXPERT;
 
@@ -28,19 +29,13 @@ pub fn run(args: &LabArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         Report::claim(folder)?;
     }
     let began = Instant::now();
-    let (pilot, task) = (args.pilot.pilot(), args.pilot.task);
-    let mut report = Report::default();
-    for scenario in Scenario::ALL {
-        log::info!("{}", scenario.name);
-        let outcome = scenario.run(&pilot, task, args.pilot.seed)?;
-        report.scenarios.push(outcome);
-    }
     let grid = Grid {
-        task,
+        task: args.pilot.task,
         seed: args.pilot.seed,
         quick: args.quick,
     };
-    report.rows = fly(&args.pilot, &pilot, &grid.settings())?;
+    let runner = Runner::new(args.pilot.jobs);
+    let report = runner.report(&args.pilot.pilot(), &grid, &teller())?;
     let took = began.elapsed();
     deliver(out, args.json.json.as_ref(), &report.rows, |out| {
         write!(out, "{}", report.text())?;
@@ -58,22 +53,17 @@ pub fn run(args: &LabArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Flies settings, with progress on the log.
-///
-/// # Errors
-/// The policy does not take off.
-fn fly(args: &PilotArgs, pilot: &Pilot, settings: &[Setting]) -> anyhow::Result<Vec<Row>> {
-    let runner = Runner::new(args.jobs);
-    let told = std::sync::Mutex::new(Instant::now());
-    let tell = |progress: Progress| {
+/// Tells progress on the log, now and then.
+fn teller() -> impl Fn(Progress) + Sync {
+    let told = Mutex::new(Instant::now());
+    move |progress| {
         let Ok(mut told) = told.lock() else { return };
-        if progress.done == progress.total || told.elapsed() >= TELL {
+        let Progress { done, total, what } = progress;
+        if done == total || told.elapsed() >= TELL {
             *told = Instant::now();
-            let Progress { done, total, what } = progress;
             log::info!("{done} of {total} runs; {what}");
         }
-    };
-    Ok(runner.run(pilot, settings, &tell)?)
+    }
 }
 
 /// How much faster than life it was.

@@ -44,6 +44,10 @@ pub struct Summary {
     /// What drove, on what.
     pub policy: String,
     pub device: String,
+    /// On the rig, the task in force as its referee takes it, and how often it was done and tried since it was chosen.
+    pub task: Option<String>,
+    pub successes: Option<u32>,
+    pub attempts: Option<u32>,
 }
 
 /// How punctual the loop was: 99 of 100 ticks worked less, and began less late; milliseconds.
@@ -103,6 +107,7 @@ impl Summary {
     pub fn between(first: &Snapshot, snapshot: &Snapshot) -> Self {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let spec = snapshot.spec.as_deref();
+        let rig = snapshot.rig.as_deref();
         Self {
             ticks: snapshot.tick.since(first.tick),
             late_ticks: snapshot.late_ticks.saturating_sub(first.late_ticks),
@@ -128,6 +133,9 @@ impl Summary {
             device: spec.map_or_else(String::new, |spec| {
                 format!("{}, {}", spec.device, spec.precision)
             }),
+            task: rig.and_then(|rig| rig.task.clone()),
+            successes: rig.map(|rig| rig.successes),
+            attempts: rig.map(|rig| rig.attempts),
         }
     }
 
@@ -156,6 +164,13 @@ impl Summary {
         )?;
         if !self.policy.is_empty() {
             writeln!(out, "policy         {} on {}", self.policy, self.device)?;
+        }
+        if let (Some(successes), Some(attempts)) = (self.successes, self.attempts) {
+            let task = self
+                .task
+                .as_deref()
+                .unwrap_or("no task that the referee knows");
+            writeln!(out, "task           {task}: done {successes} of {attempts}")?;
         }
         if self.faults.is_empty() {
             writeln!(out, "faults         none")?;
@@ -244,6 +259,7 @@ fn stops_the_policy(kind: FaultKind) -> bool {
 mod tests {
     use super::*;
     use crate::clock::Tick;
+    use crate::runtime::RigView;
 
     fn fault(kind: FaultKind, active: bool) -> Fault {
         Fault {
@@ -286,6 +302,33 @@ mod tests {
         assert_eq!(json["faults"][0]["kind"], "CameraStale");
         let clean = serde_json::to_value(Summary::between(&from, &snapshot())).unwrap();
         assert_eq!(clean["faults"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn the_rig_tells_how_often_the_task_was_done_and_a_real_arm_does_not() {
+        let from = Snapshot::default();
+        let real = serde_json::to_value(Summary::between(&from, &snapshot())).unwrap();
+        for key in ["task", "successes", "attempts"] {
+            assert_eq!(real.get(key), Some(&serde_json::Value::Null), "{key}");
+        }
+        let rig = RigView {
+            task: Some("touch the red cube".into()),
+            successes: 2,
+            attempts: 3,
+            ..RigView::default()
+        };
+        let on_rig = Snapshot {
+            rig: Some(rig.into()),
+            ..snapshot()
+        };
+        let summary = Summary::between(&from, &on_rig);
+        let json = serde_json::to_value(&summary).unwrap();
+        assert_eq!(json["task"], "touch the red cube");
+        assert_eq!([&json["successes"], &json["attempts"]], [2, 3]);
+        let mut printed = Vec::new();
+        summary.print(&mut printed).unwrap();
+        let text = String::from_utf8(printed).unwrap();
+        assert!(text.contains("touch the red cube: done 2 of 3"), "{text}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Control {
             Role::Leader if self.mode == Mode::Teleop => self.enter(Mode::Hold),
             Role::Leader => {}
         }
-        let is_real = matches!(source, Some(ArmSource::Port { .. }));
+        let is_real = source.as_ref().is_some_and(ArmSource::is_real);
         if is_real {
             self.meet_real_arm(outputs);
         }
@@ -74,7 +74,7 @@ impl Control {
             }
         }
         if role == Role::Leader {
-            let is_real = matches!(self.sources.follower, Some(ArmSource::Port { .. }));
+            let is_real = self.sources.is_real(Role::Follower);
             let waves = source == Some(&ArmSource::Simulated);
             return (is_real && waves).then(|| {
                 (

@@ -163,6 +163,7 @@ impl Control {
                     .wrapping_add(self.counters.requests),
             ),
             rtc: rtc.flatten(),
+            period: self.period(),
         }
     }
 

@@ -98,7 +98,7 @@ impl Control {
     /// Why the loaded policy cannot drive the arm in use, if so.
     pub(super) fn policy_obstacle(&self) -> Option<Words> {
         let plans_with_truth = self.supervisor.spec()?.plans_with_truth;
-        (plans_with_truth && self.is_real(Role::Follower)).then(|| {
+        (plans_with_truth && self.sources.is_real(Role::Follower)).then(|| {
             words(
                 "the policy plans with where things truly are on the simulated table, which says nothing about a real one",
                 "Load a policy that looks at pictures, or fly the simulated arm.",
@@ -121,17 +121,13 @@ impl Control {
         }
     }
 
-    fn is_real(&self, role: Role) -> bool {
-        matches!(self.sources.of(role), Some(ArmSource::Port { .. }))
-    }
-
     fn obstacle_to_order(&self, order: &RigOrder) -> Option<Words> {
-        if self.is_real(Role::Follower) {
+        if self.sources.is_real(Role::Follower) {
             let what = format!("{order} was asked for, but a real arm is flown");
             let remedy = "Choose the simulated arm first (Set-up, Arms).";
             return Some(words(what, remedy));
         }
-        if matches!(order, RigOrder::Speed(_)) && self.is_real(Role::Leader) {
+        if matches!(order, RigOrder::Speed(_)) && self.sources.is_real(Role::Leader) {
             let remedy = "Disconnect the leader first (Set-up, Arms).";
             let what = format!("{order} was asked for, but the leader is a real arm");
             return Some(words(what, remedy));

@@ -443,6 +443,17 @@ fn each_request_has_its_noise_and_each_seed_its_own() {
 }
 
 #[test]
+fn requests_tell_the_rate_that_the_knob_says_now() {
+    let mut bench = Bench::driving(Knobs::default(), 50, Temper::Counts);
+    bench.run(2.0);
+    bench.turn(Knob::Fps(20.0));
+    bench.run(4.0);
+    let periods = [bench.requests.first(), bench.requests.last()]
+        .map(|request| request.map(|request| request.options.period.as_secs_f32()));
+    assert_eq!(periods, [Some(1.0 / 30.0), Some(0.05)]);
+}
+
+#[test]
 fn chunks_lie_on_the_axis_where_they_are_executed() {
     let mut bench = flying(200);
     bench.until(3.0, |bench| {

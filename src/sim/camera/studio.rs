@@ -1,10 +1,8 @@
 //! Draws what the rig's cameras see, whenever asked: no thread and no clock, so that a measured run gets the same pictures every time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::joint::JointVec;
-use crate::observation::Frame;
 use crate::scene::{Painter, Props, SceneInput};
 use crate::sim::Scenery;
 use crate::sim::camera::Viewpoint;
@@ -12,27 +10,23 @@ use crate::sim::camera::Viewpoint;
 /// The cameras of one rig and what draws their pictures.
 pub struct SimStudio {
     painter: Painter,
-    size: [u32; 2],
     scenery: Scenery,
     cameras: Vec<Viewpoint>,
-    seq: u64,
 }
 
 impl SimStudio {
     /// Draws on the CPU, whatever adapters there are: the same pictures on every machine of a kind. `size` is width and height, pixels.
     pub fn new(size: [u32; 2], scenery: Scenery, cameras: &[Viewpoint]) -> Self {
         let painter = Painter::software(size, "the pictures must not depend on an adapter".into());
-        Self::with(painter, size, scenery, cameras)
+        Self::with(painter, scenery, cameras)
     }
 
-    /// Draws with this painter, which was opened for pictures of `size`.
-    pub fn with(painter: Painter, size: [u32; 2], scenery: Scenery, cameras: &[Viewpoint]) -> Self {
+    /// Draws with this painter, in its size.
+    pub fn with(painter: Painter, scenery: Scenery, cameras: &[Viewpoint]) -> Self {
         Self {
             painter,
-            size,
             scenery,
             cameras: cameras.to_vec(),
-            seq: 0,
         }
     }
 
@@ -71,39 +65,35 @@ impl SimStudio {
         });
         pictures.collect()
     }
-
-    /// The same as frames, each with its camera and all with the same number and moment.
-    pub fn frames(
-        &mut self,
-        joints: JointVec,
-        props: &Props,
-        captured_at: Duration,
-    ) -> Vec<(Viewpoint, Frame)> {
-        let pictures = self.draw(joints, props);
-        self.seq += 1;
-        let [width, height] = self.size;
-        let frames = self.cameras.iter().zip(pictures);
-        frames
-            .filter_map(|(&camera, rgb)| {
-                let frame = Frame::new(width, height, rgb, self.seq, captured_at)?;
-                Some((camera, frame))
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::{Edges, Look, Software};
-    use crate::sim::{Table, front_view, top_view, wrist_view};
+    use crate::scene::{Cube, Edges, Look, Software};
+    use crate::sim::{Colour, front_view, top_view, wrist_view};
+    use glam::{Quat, vec3};
 
     const SIZE: [u32; 2] = [48, 36];
     const JOINTS: JointVec = JointVec([0.0, -20.0, 35.0, 65.0, 0.0, 60.0]);
 
+    /// A table with one cube, so far to the left.
+    fn cube_at(y: f32) -> Props {
+        let cube = Cube {
+            position: vec3(0.22, y, 0.0125),
+            orientation: Quat::from_rotation_z(0.3),
+            edge: 0.025,
+            color: Colour::Red.rgb(),
+        };
+        Props {
+            cubes: vec![cube],
+            ..Props::default()
+        }
+    }
+
     #[test]
     fn the_plain_studio_takes_the_pictures_of_the_plain_views() {
-        let props = Table::new(2).props();
+        let props = cube_at(0.02);
         let mut studio = SimStudio::new(SIZE, Scenery::plain(), &Viewpoint::ALL);
         let pictures = studio.draw(JOINTS, &props);
         let look = Look::camera();
@@ -123,7 +113,7 @@ mod tests {
 
     #[test]
     fn equal_seeds_give_equal_pictures_whatever_was_drawn_before() {
-        let (one, other) = (Table::new(2).props(), Table::new(3).props());
+        let (one, other) = (cube_at(0.02), cube_at(-0.06));
         let scenery = Scenery::seeded(5, 1.0);
         let mut fresh = SimStudio::new(SIZE, scenery, &[Viewpoint::Front, Viewpoint::Top]);
         let expected = fresh.draw(JOINTS, &one);
@@ -135,22 +125,5 @@ mod tests {
         assert_ne!(plain, expected);
         used.dress(Scenery::seeded(6, 1.0));
         assert_ne!(used.draw(JOINTS, &one), expected);
-    }
-
-    #[test]
-    fn frames_carry_their_camera_their_moment_and_a_number() {
-        let mut studio = SimStudio::new(SIZE, Scenery::plain(), &[Viewpoint::Wrist]);
-        let at = Duration::from_millis(70);
-        let props = Props::default();
-        let first = studio.frames(JOINTS, &props, at);
-        let [(camera, frame)] = &first[..] else {
-            panic!("one camera, {} frames", first.len());
-        };
-        assert_eq!(
-            (*camera, frame.seq, frame.captured_at),
-            (Viewpoint::Wrist, 1, at)
-        );
-        assert_eq!([frame.width, frame.height], SIZE);
-        assert_eq!(studio.frames(JOINTS, &props, at)[0].1.seq, 2);
     }
 }

@@ -146,9 +146,8 @@ struct Shown {
 
 impl Filming {
     fn new(painter: Painter, feeds: Vec<Feed>, settings: CameraSettings) -> Self {
-        let CameraSettings { size, scenery, .. } = settings;
         Self {
-            studio: SimStudio::with(painter, size, scenery, &settings.cameras),
+            studio: SimStudio::with(painter, settings.scenery, &settings.cameras),
             feeds,
             settings,
             seq: 0,
@@ -261,7 +260,9 @@ impl Filming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::table::Table;
+    use crate::scene::Cube;
+    use crate::sim::Colour;
+    use glam::{Quat, Vec3, vec3};
 
     fn settings() -> CameraSettings {
         CameraSettings {
@@ -283,13 +284,23 @@ mod tests {
 
     #[test]
     fn both_cameras_see_the_cube_that_the_gripper_is_above() {
-        let mut table = Table::new(2);
-        table.move_cube(0, 0.24, 0.0);
-        table.move_cube(1, 0.30, 0.20);
-        table.move_cube(2, 0.10, -0.25);
+        let cube = |colour: Colour, position: Vec3| Cube {
+            position,
+            orientation: Quat::from_rotation_z(0.4),
+            edge: 0.025,
+            color: colour.rgb(),
+        };
+        let props = Props {
+            cubes: vec![
+                cube(Colour::Red, vec3(0.24, 0.0, 0.0125)),
+                cube(Colour::Blue, vec3(0.30, 0.20, 0.0125)),
+                cube(Colour::Green, vec3(0.10, -0.25, 0.0125)),
+            ],
+            ..Props::default()
+        };
         let mut filming = filming();
         let joints = JointVec([0.0, -20.0, 35.0, 65.0, 0.0, 60.0]);
-        filming.take(Duration::from_millis(40), joints, &table.props());
+        filming.take(Duration::from_millis(40), joints, &props);
         for (camera, least) in [(0, 3), (1, 8)] {
             let frame = newest(&filming, camera);
             let red = frame

@@ -27,11 +27,6 @@ impl Viewpoint {
         }
     }
 
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|view| view.name() == name)
-    }
-
     /// What it sees when the arm's joints are at these values, robot units.
     pub fn view(self, joints: JointVec) -> View {
         match self {
@@ -83,14 +78,6 @@ pub fn top_view() -> View {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_viewpoint_is_found_by_its_name() {
-        for view in Viewpoint::ALL {
-            assert_eq!(Viewpoint::named(view.name()), Some(view));
-        }
-        assert_eq!(Viewpoint::named("back"), None);
-    }
 
     #[test]
     fn the_fixed_cameras_see_the_whole_work_area() {

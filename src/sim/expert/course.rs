@@ -27,6 +27,8 @@ const TIE: f32 = 2.0;
 const GRIPPER: f32 = 0.3;
 /// Slower than this, in degrees a second, the arm stands.
 const STANDS: f32 = 2.0;
+/// A cube that is touched counts as such after so long: longer than the referee asks for.
+const TOUCH: Duration = Duration::from_millis(250);
 /// Between two looks a plan goes on for so long at most, seconds: whatever happened meanwhile is seen by where the arm is.
 const LONGEST: f32 = 3.0;
 
@@ -49,6 +51,8 @@ pub struct Course {
     time: f32,
     /// For how long the arm has not come on, seconds.
     stuck: f32,
+    /// Since when the cube that is to be touched has been.
+    touched_since: Option<Duration>,
 }
 
 impl Course {
@@ -118,9 +122,14 @@ impl Course {
         let Some(plan) = &self.plan else {
             return true;
         };
-        if !self.past.is_touched && is_touched(task, truth) {
-            self.past.is_touched = true;
-            return true;
+        if !self.past.is_touched {
+            let since = self.touched_since.unwrap_or(truth.at);
+            self.touched_since = is_touched(task, truth).then_some(since);
+            self.past.is_touched =
+                self.touched_since.is_some() && truth.at.saturating_sub(since) >= TOUCH;
+            if self.past.is_touched {
+                return true;
+            }
         }
         if let Some(check) = plan.broken(sensed, truth) {
             log::debug!("the scripted expert plans anew: {check:?} does not hold");

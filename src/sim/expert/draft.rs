@@ -36,6 +36,10 @@ const CLOSED: f32 = 4.0;
 const PRESS: f32 = -0.0015;
 /// Free way on either side of a cube between jaws that push it, metres.
 const CAGE: f32 = 0.001;
+/// The middle of the fixed jaw's pad, which comes down first, off its face, metres.
+const PAD: f32 = -0.005;
+/// The wrist turns farther than this only high above the table, where the open jaws sweep over everything, radians.
+const SWEEP: f32 = 0.3;
 /// The wrist does not turn farther with a cube between the jaws, radians.
 const TURN: f32 = 1.0;
 
@@ -98,10 +102,12 @@ impl Draft {
         }
     }
 
-    /// High above the table to a pose over a place. What is right below is only risen from as far as needed.
+    /// High above the table to a pose over a place. What is right below is only risen from as far as needed, unless the wrist
+    /// has to turn.
     pub fn over(&mut self, to: Tip) {
-        let here = self.route.tip().position;
-        if here.truncate().distance(to.position.truncate()) > 0.01 {
+        let here = self.route.tip();
+        let off = (here.position - to.position).truncate().length();
+        if off > 0.01 || (here.roll - to.roll).abs() > SWEEP {
             self.rise();
         }
         self.route.go(Way::Swing, to, 1.0, FLOW);
@@ -194,7 +200,7 @@ impl Draft {
         let top = cube.position + (0.5 * cube.edge - PRESS) * Vec3::Z;
         let tips = (0..4).filter_map(|k| {
             let yaw = face_of(&cube) + FRAC_PI_2 * k as f32;
-            Tip::down(top, across(0.003, 0.0)).facing(yaw)
+            Tip::down(top, across(0.0, PAD)).facing(yaw)
         });
         let tip = tips.min_by(|a, b| a.roll.abs().total_cmp(&b.roll.abs()));
         let tip = tip.ok_or_else(|| self.out_of_reach(index))?;

@@ -118,7 +118,7 @@ pub fn fly_as(
     let rig = SimArm::on_table(clock.clone(), &task.layout(seed));
     let mut arm = armed(&rig);
     arm.set_period(Duration::from_secs_f32(1.0 / schedule.fps));
-    let mut expert = Expert::new(rig.truth_feed(), schedule.fps);
+    let mut expert = Expert::new(rig.truth_feed());
     let mut referee = Referee::new(task);
     let (mut queue, mut coming) = (Queue::default(), None::<Coming>);
     let mut landing = Landing {
@@ -144,6 +144,7 @@ pub fn fly_as(
                 (schedule.rtc && !queue.actions.is_empty()).then(|| guidance(&queue, schedule));
             let options = PredictOptions {
                 rtc,
+                period: Duration::from_secs_f32(1.0 / schedule.fps),
                 ..PredictOptions::default()
             };
             let chunk = expert.predict_action_chunk(&observation, &options).unwrap();
@@ -186,11 +187,7 @@ pub fn fly_as(
 
 /// A driver with torque on.
 fn armed(rig: &SimArm) -> Arm {
-    let options = Options {
-        clock: rig.clock().clone(),
-        ..Options::default()
-    };
-    let mut arm = Arm::connect(rig.port(), rig.calibration(), options).unwrap();
+    let mut arm = rig.connect(Options::default()).unwrap();
     arm.begin_arming();
     while let TorqueStep::Going(_) = arm.advance_torque().unwrap() {
         rig.clock().advance(Duration::from_millis(10));

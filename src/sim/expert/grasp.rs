@@ -82,14 +82,14 @@ pub fn face_of(cube: &Cube) -> f32 {
     level.y.atan2(level.x)
 }
 
-/// Every way to take hold of a cube from above, the best first.
+/// Every way to take hold of a cube from above, the best first; without those that have no room for a finger, if others have.
 pub fn grasps(truth: &Truth, index: usize) -> Vec<Grasp> {
     let Some(cube) = truth.cubes.get(index).map(|cube| cube.cube) else {
         return Vec::new();
     };
     let place = cube.position.truncate();
     let middle = place.extend(cube.position.z.max(LOWEST));
-    let mut found: Vec<(f32, Grasp)> = (0..4)
+    let mut found: Vec<(f32, f32, Grasp)> = (0..4)
         .filter_map(|k| {
             let yaw = face_of(&cube) + FRAC_PI_2 * k as f32;
             let tip = Tip::down(middle, across(cube.edge, 0.0)).facing(yaw)?;
@@ -100,6 +100,7 @@ pub fn grasps(truth: &Truth, index: usize) -> Vec<Grasp> {
             };
             let room = fingers.room(truth, &[index]).min(ROOMY);
             Some((
+                room,
                 room - ROLL_COST * tip.roll.abs(),
                 Grasp {
                     tip,
@@ -108,8 +109,11 @@ pub fn grasps(truth: &Truth, index: usize) -> Vec<Grasp> {
             ))
         })
         .collect();
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().map(|(_, grasp)| grasp).collect()
+    if found.iter().any(|(room, ..)| *room > 0.0) {
+        found.retain(|(room, ..)| *room > 0.0);
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    found.into_iter().map(|(.., grasp)| grasp).collect()
 }
 
 /// Where to put a held cube down, its middle at this height above the table or tray.

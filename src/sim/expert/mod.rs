@@ -39,13 +39,12 @@ const SPAN: JointVec = JointVec([100.0, 100.0, 100.0, 100.0, 160.0, 50.0]);
 pub struct Expert {
     spec: PolicySpec,
     truth: Latest<Truth>,
-    fps: f32,
     course: Course,
 }
 
 impl Expert {
-    /// An expert for the table whose truth is in `truth`, answering with `fps` actions a second.
-    pub fn new(truth: Latest<Truth>, fps: f32) -> Self {
+    /// An expert for the table whose truth is in `truth`. Its actions are as far apart as [`PredictOptions::period`] says.
+    pub fn new(truth: Latest<Truth>) -> Self {
         let spec = PolicySpec {
             name: NAME.to_owned(),
             views: VIEWS.map(str::to_owned).to_vec(),
@@ -69,7 +68,6 @@ impl Expert {
         Self {
             spec,
             truth,
-            fps,
             course: Course::default(),
         }
     }
@@ -79,7 +77,7 @@ impl Expert {
         &mut self,
         state: JointVec,
         task: &str,
-        rtc: Option<&RtcGuidance>,
+        options: &PredictOptions,
     ) -> (Vec<Action>, Option<String>) {
         let holds = |why: String| (vec![state; CHUNK], Some(why));
         let Some(truth) = self.truth.get() else {
@@ -89,13 +87,14 @@ impl Expert {
             Ok(task) => task,
             Err(unknown) => return holds(unknown.to_string()),
         };
+        let (rtc, period) = (options.rtc.as_ref(), options.period.as_secs_f32());
         let left_over = rtc.map_or_else(Vec::new, left_over);
-        let committed = rtc.and_then(|rtc| committed(&left_over, rtc.inference_delay, self.fps));
+        let committed = rtc.and_then(|rtc| committed(&left_over, rtc.inference_delay, period));
         let now = self.course.look(task, &truth, state, committed);
         let Some(plan) = self.course.plan() else {
             return holds("there is no plan".to_owned());
         };
-        let planned = (0..CHUNK).map(|k| plan.path.command(now + k as f32 / self.fps));
+        let planned = (0..CHUNK).map(|k| plan.path.command(now + k as f32 * period));
         let weights = rtc.map_or_else(
             || vec![0.0; CHUNK],
             |rtc| {
@@ -134,7 +133,7 @@ impl Policy for Expert {
                 observation.state
             )
         })?;
-        let (actions, warning) = self.chunk(state, &observation.task, options.rtc.as_ref());
+        let (actions, warning) = self.chunk(state, &observation.task, options);
         Ok(Prediction {
             actions_normalized: actions
                 .iter()
@@ -165,15 +164,15 @@ fn left_over(rtc: &RtcGuidance) -> Vec<Action> {
 }
 
 /// Where the arm will be, and how fast, when a chunk that is asked for now arrives.
-fn committed(left_over: &[Action], delay: usize, fps: f32) -> Option<Committed> {
+fn committed(left_over: &[Action], delay: usize, period: f32) -> Option<Committed> {
     let joints = *left_over.get(delay.min(left_over.len().saturating_sub(1)))?;
     let before = left_over
         .get(delay.saturating_sub(1))
         .copied()
         .unwrap_or(joints);
-    let speeds = joints.zip(before, |joints, before| (joints - before) * fps);
+    let speeds = joints.zip(before, |joints, before| (joints - before) / period);
     Some(Committed {
-        time: delay as f32 / fps,
+        time: delay as f32 * period,
         departure: Departure { joints, speeds },
     })
 }

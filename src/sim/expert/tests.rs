@@ -1,6 +1,7 @@
 //! The expert against the physics, through the driver: it does its tasks, recovers, and answers as a policy must.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use glam::Vec2;
 
@@ -37,6 +38,13 @@ fn it_puts_a_cube_in_the_box() {
 fn it_picks_a_cube_up_and_touches_one() {
     does(Task::PickUp(Colour::Green), 2..4, 15.0);
     does(Task::Touch(Colour::Blue), 4..6, 15.0);
+}
+
+/// Small cubes that give way: one rolled off under the finger that touched it, one slipped out of the jaws beside the box.
+#[test]
+fn it_makes_good_what_went_wrong() {
+    does(Task::Touch(Colour::Red), 38..39, 15.0);
+    does(RED_IN_BOX, 35..36, 25.0);
 }
 
 #[test]
@@ -89,16 +97,15 @@ fn asynchronous_chunks_flow_where_synchronous_ones_stop() {
         let landing = fly(RED_IN_BOX, 1, schedule, 30.0, |_, _| {});
         (done(RED_IN_BOX, 1, &landing), landing)
     };
-    let prompt = fly(RED_IN_BOX, 1, Schedule::SYNC, 30.0, |_, _| {});
-    let prompt = done(RED_IN_BOX, 1, &prompt);
     let (sync, stops) = late(0, 10, false);
     for rtc in [false, true] {
         let (overlapped, flows) = late(35, 50, rtc);
         assert_eq!(flows.starved, 0);
-        assert!(overlapped < prompt + 1.0, "{overlapped} s, rtc: {rtc}");
+        let gain = sync - overlapped;
+        assert!(gain > 1.0, "{gain} s, rtc: {rtc}");
         assert!(flows.back < 10.0, "{} degrees back, rtc: {rtc}", flows.back);
     }
-    assert!(stops.starved > 50 && sync > prompt + 2.0, "{sync} s");
+    assert!(stops.starved > 50, "{}", stops.starved);
 }
 
 #[test]
@@ -152,7 +159,7 @@ fn another_task_in_mid_carry_is_taken_up_and_what_is_held_is_put_aside() {
 fn expert_over(task: Task) -> (Expert, Latest<Truth>) {
     let feed = Latest::new();
     feed.set(truth_of(&task.layout(0)));
-    (Expert::new(feed.clone(), 30.0), feed)
+    (Expert::new(feed.clone()), feed)
 }
 
 fn asked(expert: &mut Expert, task: &str, rtc: Option<RtcGuidance>) -> Prediction {
@@ -255,6 +262,30 @@ fn with_real_time_chunking_it_goes_on_with_what_is_left() {
         .flat_map(|step| step.0[..5].to_vec())
         .fold(0.0, f32::max);
     assert!(fastest < 2.5, "{fastest} degrees in a tick");
+}
+
+/// The knob may be turned while it plans; the arm must not go faster for that.
+#[test]
+fn actions_are_as_far_apart_as_the_loop_takes_them() {
+    let chunk_at = |fps: f32| {
+        let (mut expert, _feed) = expert_over(RED_IN_BOX);
+        let observation = Observation {
+            state: HOME.0.to_vec(),
+            task: RED_IN_BOX.to_string(),
+            ..Observation::default()
+        };
+        let options = PredictOptions {
+            period: Duration::from_secs_f32(1.0 / fps),
+            ..PredictOptions::default()
+        };
+        let prediction = expert.predict_action_chunk(&observation, &options).unwrap();
+        move |k: usize| JointVec::from_slice(&prediction.actions[k]).unwrap()
+    };
+    let (slow, fast) = (chunk_at(15.0), chunk_at(30.0));
+    for k in 0..25 {
+        assert!(slow(k).max_abs_diff(fast(2 * k)) < 0.01, "action {k}");
+    }
+    assert!(slow(24).max_abs_diff(fast(24)) > 5.0);
 }
 
 #[test]

@@ -48,7 +48,7 @@ const TRIES: usize = 200;
 const TABLES: usize = 40;
 
 /// Colour of the usual box and mark; both are what something is brought to.
-const PLACES: Colour = Colour::Yellow;
+const PLACES: Colour = Colour::Teal;
 const USUAL: [Colour; 3] = [Colour::Red, Colour::Blue, Colour::Green];
 
 impl Task {

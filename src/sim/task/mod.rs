@@ -8,13 +8,13 @@ mod words;
 use std::fmt;
 
 pub use referee::{Referee, Verdict};
-pub use words::UnknownTask;
+pub use words::{SENTENCES, UnknownTask};
 
 pub(super) use referee::tray_of;
 pub(super) use track::is_gripped;
 
 use crate::scene::Tray;
-use crate::sim::{Colour, CubeTruth};
+use crate::sim::{Colour, CubeTruth, Truth};
 
 /// One thing to do. Its [`Display`](fmt::Display) is the sentence that a policy is given; people may word it otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,9 +37,12 @@ pub enum Task {
 pub(super) const SORTED: [Colour; 2] = [Colour::Red, Colour::Blue];
 
 impl Task {
+    /// What a newcomer sees first, and what the published figures were measured on.
+    pub const USUAL: Self = Self::PutInBox(Colour::Red);
+
     /// One of each kind, in the order in which a menu shows them.
     pub const ALL: [Self; 6] = [
-        Self::PutInBox(Colour::Red),
+        Self::USUAL,
         Self::PickUp(Colour::Red),
         Self::Touch(Colour::Red),
         Self::Stack(Colour::Red, Colour::Blue),
@@ -56,6 +59,26 @@ impl Task {
             Self::Stack(top, base) => vec![top, base],
             Self::Sort => SORTED.to_vec(),
         }
+    }
+
+    /// Why it cannot be done on this table: what is missing there.
+    pub fn obstacle(self, truth: &Truth) -> Option<String> {
+        let colours = self.colours();
+        let lacks = |colour: &&Colour| truth.cube_of(**colour).is_none();
+        let no_cube = colours.iter().find(lacks);
+        let no_place = || match self {
+            Self::PutInBox(_) => truth.trays.is_empty().then(|| "box".to_owned()),
+            Self::Push(_) => truth.marks.is_empty().then(|| "mark".to_owned()),
+            Self::Sort => {
+                let mut colours = colours.iter();
+                let unboxed = colours.find(|colour| tray_of(truth, **colour).is_none())?;
+                Some(format!("{unboxed} box"))
+            }
+            Self::Touch(_) | Self::PickUp(_) | Self::Stack(..) => None,
+        };
+        let missing = no_cube.map(|colour| format!("{colour} cube"));
+        let missing = missing.or_else(no_place)?;
+        Some(format!("there is no {missing} on the table"))
     }
 }
 

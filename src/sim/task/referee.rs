@@ -108,13 +108,8 @@ impl Referee {
     }
 
     fn judge(&mut self, truth: &Truth) -> Verdict {
-        let missing = self
-            .task
-            .colours()
-            .into_iter()
-            .find(|colour| truth.cube_of(*colour).is_none());
-        if let Some(colour) = missing {
-            return Verdict::at(0.0, format!("there is no {colour} cube on the table"));
+        if let Some(obstacle) = self.task.obstacle(truth) {
+            return Verdict::at(0.0, obstacle);
         }
         let first = self
             .task
@@ -125,9 +120,6 @@ impl Referee {
         match self.task {
             Task::Touch(_) => self.touch(truth, first),
             Task::PickUp(_) => self.pick_up(truth, first),
-            Task::PutInBox(_) if truth.trays.is_empty() => {
-                Verdict::at(0.0, "there is no box on the table")
-            }
             Task::PutInBox(_) => self.set_down(truth, first, Place::Tray(0)),
             Task::Stack(_, base) => match truth.cube_of(base) {
                 Some(base) => self.set_down(truth, first, Place::Cube(base)),
@@ -217,7 +209,7 @@ impl Referee {
 
     fn push(&mut self, truth: &Truth, index: usize) -> Verdict {
         let Some((_, mark)) = truth.marks.first() else {
-            return Verdict::at(0.0, "there is no mark on the table");
+            return Verdict::default();
         };
         let (track, cube) = (&mut self.tracks[index], &truth.cubes[index]);
         let off = cube.cube.position.truncate().distance(mark.position);
@@ -261,7 +253,7 @@ impl Referee {
                 continue;
             }
             let Some(tray) = tray_of(truth, cube.colour) else {
-                return Verdict::at(0.0, format!("there is no {} box on the table", cube.colour));
+                return Verdict::default();
             };
             count += 1;
             let verdict = self.set_down(truth, index, Place::Tray(tray));

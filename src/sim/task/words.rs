@@ -5,13 +5,19 @@ use std::str::FromStr;
 use crate::sim::Colour;
 use crate::sim::task::Task;
 
+/// What is understood, with … where a colour stands.
+pub const SENTENCES: [&str; 6] = [
+    "put the … cube in the box",
+    "pick up the … cube",
+    "touch the … cube",
+    "push the … cube to the mark",
+    "stack the … cube on the … cube",
+    "sort the cubes",
+];
+
 /// A sentence that no task was found in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{text}\" is no task of the simulated table. It understands: touch the … cube; pick up the … cube; put the … cube in \
-     the box; stack the … cube on the … cube; push the … cube to the mark; sort: red cubes into the red box and blue cubes into the \
-     blue box. Cubes are {colours}"
-)]
+#[error("\"{text}\" is no task of the simulated table. It understands: {}. Cubes are {colours}", SENTENCES.join("; "))]
 pub struct UnknownTask {
     text: String,
     colours: String,
@@ -21,7 +27,7 @@ impl UnknownTask {
     fn of(text: &str) -> Self {
         Self {
             text: text.trim().to_owned(),
-            colours: Colour::ALL.map(Colour::name).join(", "),
+            colours: Colour::CUBES.map(Colour::name).join(", "),
         }
     }
 }
@@ -58,7 +64,11 @@ impl Words {
 
     /// Colours in the order of their mention.
     fn colours(&self) -> Vec<Colour> {
-        let colour = |word: &String| Colour::ALL.into_iter().find(|colour| colour.name() == word);
+        let colour = |word: &String| {
+            Colour::CUBES
+                .into_iter()
+                .find(|colour| colour.name() == word)
+        };
         self.0.iter().filter_map(colour).collect()
     }
 
@@ -66,7 +76,7 @@ impl Words {
     fn names_a_box(&self) -> bool {
         let is_box = |word: &String| BOXES.contains(&word.as_str());
         let named =
-            |pair: &[String]| is_box(&pair[1]) && Colour::ALL.iter().any(|c| c.name() == pair[0]);
+            |pair: &[String]| is_box(&pair[1]) && Colour::CUBES.iter().any(|c| c.name() == pair[0]);
         self.0.windows(2).any(named)
     }
 }
@@ -138,6 +148,7 @@ mod tests {
             ),
             ("put blue cube into the box", Task::PutInBox(Blue)),
             ("PUT THE YELLOW BLOCK IN THE TRAY!", Task::PutInBox(Yellow)),
+            ("put the red cube in the teal box", Task::PutInBox(Red)),
             ("grab the green cube", Task::PickUp(Green)),
             ("Lift the blue cube", Task::PickUp(Blue)),
             ("  pick the red one up ", Task::PickUp(Red)),
