@@ -36,11 +36,10 @@ pub fn lab_ui(ui: &mut Ui, snapshot: &Snapshot, _draft: &mut Draft, commands: &m
         if lab.lines.is_empty() {
             weak_ui(
                 ui,
-                match lab.progress {
-                    Some(_) => {
-                        "The table comes when all runs are over. Leave the page as you like."
-                    }
-                    None => "Nothing has been measured yet. Quick takes one or two minutes.",
+                if lab.progress.is_some() {
+                    "The table comes when all runs are over. Leave the page as you like."
+                } else {
+                    "Nothing has been measured yet. Quick takes one or two minutes."
                 },
             );
             return;
