@@ -121,6 +121,7 @@ fn measure(quick: bool, view: &Latest<LabView>, cancel: &Arc<AtomicBool>) -> Res
         let last = view.get().unwrap_or_default();
         view.set(LabView {
             progress: Some((progress.done, progress.total)),
+            ends: cancel.load(Ordering::Relaxed),
             what: progress.what,
             ..LabView::clone(&last)
         });
@@ -151,6 +152,7 @@ fn shown(report: &Report, folder: &Path) -> LabView {
     let compared = rows.filter(|row| row.section == Section::Schedules);
     LabView {
         progress: None,
+        ends: false,
         what: String::new(),
         lines: compared.map(line).collect(),
         verdicts: report

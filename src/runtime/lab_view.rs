@@ -42,6 +42,8 @@ pub struct LabVerdict {
 pub struct LabView {
     /// Runs that are over, of how many; `None` while it rests.
     pub progress: Option<(usize, usize)>,
+    /// The operator no longer wants it: what is in the air is flown to its end, and then it rests.
+    pub ends: bool,
     /// What has just been flown.
     pub what: String,
     /// The sync/async table of the last report.

@@ -1,6 +1,6 @@
 //! The lab: sync against async on seeded tables, measured beside the run and on clocks of its own.
 
-use egui::{CornerRadius, Grid, ProgressBar, RichText, ScrollArea, Sense, Ui, Vec2};
+use egui::{Button, CornerRadius, Grid, ProgressBar, RichText, ScrollArea, Sense, Ui, Vec2};
 
 use crate::runtime::{Command, LabLine, LabOrder, LabView, Snapshot};
 use crate::ui::card::{heading_ui, weak_ui};
@@ -78,7 +78,9 @@ fn controls_ui(ui: &mut Ui, lab: &LabView, commands: &mut Vec<Command>) {
             }
             return;
         };
-        if ui.button("Cancel").clicked() {
+        let word = if lab.ends { "Ending…" } else { "Cancel" };
+        let cancel = ui.add_enabled(!lab.ends, Button::new(word));
+        if cancel.clicked() {
             commands.push(Command::Lab(LabOrder::Cancel));
         }
         let share = done as f32 / total.max(1) as f32;

@@ -64,6 +64,16 @@ fn a_lab_that_measures_says_how_far_it_is_and_can_be_cancelled() {
 }
 
 #[test]
+fn a_lab_that_was_cancelled_says_that_it_ends() {
+    let mut rig = page(Some(LabView {
+        progress: Some((13, 186)),
+        ends: true,
+        ..LabView::default()
+    }));
+    assert_eq!(rig.press("Ending…"), []);
+}
+
+#[test]
 fn the_table_the_verdicts_and_the_place_of_the_report_are_shown() {
     let rig = page(Some(measured()));
     for words in [

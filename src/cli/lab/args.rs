@@ -79,9 +79,9 @@ pub struct EvalArgs {
     /// Episodes, each on a table of its own
     #[arg(long, value_name = "N", default_value = "10", value_parser = episodes)]
     pub episodes: u32,
-    /// An episode that takes longer has failed, seconds of virtual time
-    #[arg(long, value_name = "S", default_value = "40", value_parser = parse::positive_seconds)]
-    pub limit: f64,
+    /// An episode that takes longer has failed, seconds of virtual time [default: 40, and 100 to sort]
+    #[arg(long, value_name = "S", value_parser = parse::positive_seconds)]
+    pub limit: Option<f64>,
     #[command(flatten)]
     pub latency: LatencyArgs,
     #[command(flatten)]
