@@ -16,6 +16,8 @@ const LAG: f32 = 0.12;
 const AGREES: f32 = 10.0;
 /// An arm that has not come on for so long is stuck, seconds.
 const STUCK: f32 = 2.5;
+/// Of the time between two looks no more than this counts for how far the arm should have come, seconds.
+const SHORT_LOOK: f32 = 0.1;
 /// Farther from its path than this the arm has been led away, robot units of any body joint.
 const ASTRAY: f32 = 12.0;
 /// How far around the guess the arm is looked for, seconds.
@@ -25,6 +27,8 @@ const LOOK_AHEAD: f32 = 0.3;
 const TIE: f32 = 2.0;
 /// Weight of the gripper's percent against degrees.
 const GRIPPER: f32 = 0.3;
+/// An arm that has this share of the path's speed goes along with it.
+const GOES_ALONG: f32 = 0.5;
 /// Slower than this, in degrees a second, the arm stands.
 const STANDS: f32 = 2.0;
 /// A cube that is touched counts as such after so long: longer than the referee asks for.
@@ -93,7 +97,8 @@ impl Course {
             };
             return self.begin(task, truth, departure, committed);
         };
-        let came_on = place.command > self.time + 0.1 * elapsed;
+        // An arm that waits for each chunk has come on little in a long time, and is not stuck.
+        let came_on = place.command > self.time + 0.1 * elapsed.min(SHORT_LOOK);
         self.stuck = if came_on { 0.0 } else { self.stuck + elapsed };
         (self.at, self.time) = (truth.at, place.command);
         if self.stuck > STUCK {
@@ -220,7 +225,9 @@ fn located(path: &Path, guess: f32, elapsed: f32, truth: &Truth, state: JointVec
         return None;
     }
     let due = index(lagged).min(last);
-    if cost(due).is_some_and(|cost| cost < least + AGREES) {
+    // Not of an arm that is held where its path moves: the clock has gone on without it.
+    let goes_along = liveliness(path.speed(lagged), truth.speeds) > GOES_ALONG;
+    if goes_along && cost(due).is_some_and(|cost| cost < least + AGREES) {
         return Some(Place {
             sensed: lagged,
             command: guess,
