@@ -29,6 +29,7 @@ pub mod arm;
 pub mod camera;
 pub mod gpu;
 
+pub mod dataset;
 pub mod policy;
 pub mod scene;
 

@@ -3,7 +3,10 @@
 use crate::arm::Role;
 use crate::joint::Joint;
 use crate::runtime::workshop::Order;
-use crate::runtime::{Aggregate, ArmSource, Drive, LabOrder, Mode, RigOrder, RtcKnobs, Scheduling};
+use crate::runtime::{
+    Aggregate, ArmSource, Drive, LabOrder, LibraryOrder, Mode, ReplayPlan, RigOrder, RtcKnobs,
+    Scheduling, SessionOrder,
+};
 
 /// One request to the control thread, applied at the start of its next tick.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +59,12 @@ pub enum Command {
     Rig(RigOrder),
     /// The operator wants something measured in the lab, or no longer.
     Lab(LabOrder),
+    /// The operator wants something of the recording.
+    Session(SessionOrder),
+    /// The operator wants something of the data sets on disk.
+    Library(LibraryOrder),
+    /// The operator wants recorded actions gone through again; the way to the first of them is slow.
+    Replay(Box<ReplayPlan>),
     /// The operator chose the arm in this role, or none. One that holds is not let go.
     UseArm(Role, Option<ArmSource>),
     /// The operator wants something of the workshop.

@@ -19,7 +19,7 @@ use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
 use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
 use crate::runtime::watchdog::{self, Watchdog};
-use crate::runtime::{Command, EStop, LabLink, Snapshot};
+use crate::runtime::{Command, EStop, LabLink, LibraryLink, Snapshot};
 use crate::scene::Props;
 
 /// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
@@ -43,6 +43,7 @@ pub struct ControlThread {
     pub feeds: Vec<Feed>,
     pub props: Latest<Props>,
     pub lab: Option<LabLink>,
+    pub library: Option<LibraryLink>,
     pub snapshot: Latest<Snapshot>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
@@ -113,6 +114,7 @@ impl ControlThread {
             props: self.bay.props(&self.props),
             rig: self.bay.rig(),
             lab: self.lab.as_ref().and_then(|lab| lab.view.get()),
+            library: self.library.as_ref().and_then(|library| library.view.get()),
             workshop: self.bay.workshop(),
             pace: self.pacer.pace(),
         };
@@ -134,6 +136,9 @@ impl ControlThread {
         self.bay.tell_rig(outputs.rig);
         if let Some(lab) = &mut self.lab {
             outputs.lab.into_iter().for_each(&mut lab.order);
+        }
+        if let Some(library) = &mut self.library {
+            outputs.library.into_iter().for_each(&mut library.order);
         }
         if !outputs.arms.is_empty() || !outputs.orders.is_empty() {
             self.bay.obey(outputs.arms, outputs.orders, &mut self.link);

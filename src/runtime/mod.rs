@@ -21,6 +21,7 @@ mod lab_view;
 mod latency;
 mod latency_model;
 mod leader;
+mod library;
 mod link;
 mod merge;
 mod pace;
@@ -29,6 +30,7 @@ mod queue;
 mod request;
 mod rig;
 mod running;
+mod session;
 mod settings;
 mod snapshot;
 mod spread;
@@ -52,11 +54,15 @@ pub use lab_view::{LabLine, LabLink, LabOrder, LabVerdict, LabView};
 pub use latency::percentile;
 pub use latency_model::LatencyModel;
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
+pub use library::{
+    EpisodeLine, EpisodeView, LibraryLink, LibraryOrder, LibraryView, ReplayPlan, ReplayView, Shelf,
+};
 pub use link::Connector;
 pub use pace::Punctuality;
 pub use policy_thread::PolicyLoader;
 pub use rig::{EXPERT, RigLink, RigOrder, RigView};
 pub use running::{Runtime, Setup};
+pub use session::{RecordLink, RecordOrder, SessionOrder, SessionPhase, SessionPlan, SessionView};
 pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{
     CameraStatus, CameraView, ChunkView, Connection, Delay, Latencies, Mode, Percentiles,

@@ -23,8 +23,8 @@ use crate::runtime::supervisor::Patience;
 use crate::runtime::watchdog::{STALL, Watch, Watchdog};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, LabLink, RigLink, Snapshot, Sources,
-    ViewBinding,
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, LabLink, LibraryLink, RigLink,
+    Snapshot, Sources, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -65,6 +65,8 @@ pub struct Setup {
     pub rig: Option<RigLink>,
     /// The way to the lab, if there is one.
     pub lab: Option<LabLink>,
+    /// The way to the data sets on disk, if there is a library.
+    pub library: Option<LibraryLink>,
     pub loader: PolicyLoader,
     /// The policy to load at the start.
     pub policy: Option<LoadRequest>,
@@ -97,6 +99,7 @@ impl Setup {
             props: Latest::new(),
             rig: None,
             lab: None,
+            library: None,
             loader,
             policy: None,
             knobs: Knobs::default(),
@@ -165,6 +168,7 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         feeds: setup.feeds,
         props: setup.props,
         lab: setup.lab,
+        library: setup.library,
         snapshot: Latest::new(),
         seat,
         policy: None,

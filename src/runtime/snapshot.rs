@@ -13,7 +13,10 @@ use crate::joint::JointVec;
 use crate::observation::Frame;
 use crate::policy::{LoadProgress, PolicySpec, StageTimes};
 use crate::runtime::workshop::WorkshopView;
-use crate::runtime::{Fault, Health, Knobs, LabView, LeaderView, Punctuality, RigView, Sources};
+use crate::runtime::{
+    Fault, Health, Knobs, LabView, LeaderView, LibraryView, Punctuality, ReplayView, RigView,
+    SessionView, Sources,
+};
 use crate::scene::Props;
 
 /// Who drives the arm. Exactly one does at any time.
@@ -28,6 +31,8 @@ pub enum Mode {
     Teleop,
     /// A person, by joint or by the gripper's tip.
     Jog,
+    /// Recorded actions.
+    Replay,
 }
 
 impl Mode {
@@ -44,6 +49,7 @@ impl fmt::Display for Mode {
             Self::Policy => "POLICY",
             Self::Teleop => "TELEOP",
             Self::Jog => "JOG",
+            Self::Replay => "REPLAY",
         })
     }
 }
@@ -332,6 +338,12 @@ pub struct Snapshot {
     pub rig: Option<Arc<RigView>>,
     /// What is measured beside the run, if there is a lab.
     pub lab: Option<Arc<LabView>>,
+    /// What is recorded, if there is a recorder.
+    pub session: Option<Arc<SessionView>>,
+    /// The recorded actions that are gone through.
+    pub replay: Option<ReplayView>,
+    /// The data sets on disk, if there is a library.
+    pub library: Option<Arc<LibraryView>>,
     /// Ports, who is on them, and what is being done there.
     pub workshop: Arc<WorkshopView>,
 }

@@ -70,6 +70,7 @@ impl State {
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
             Mode::Teleop | Mode::Jog => Self::of_person(snapshot),
             Mode::Policy => Self::of_policy(snapshot),
+            Mode::Replay => Self::new("Replay", "recorded actions", Tone::Calm),
         }
     }
 

@@ -71,6 +71,8 @@ impl Control {
             Command::Acknowledge(id) => self.faults.acknowledge(id),
             Command::Rig(order) => self.order_rig(order, outputs),
             Command::Lab(order) => outputs.lab.push(order),
+            Command::Library(order) => outputs.library.push(order),
+            Command::Session(_) | Command::Replay(_) => {}
             Command::UseArm(role, source) => self.use_arm(role, source, outputs),
             Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {

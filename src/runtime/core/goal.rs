@@ -12,7 +12,7 @@ impl Control {
             return goal;
         }
         let target = match self.mode {
-            Mode::Hold => None,
+            Mode::Hold | Mode::Replay => None,
             Mode::Jog => Some(self.jogged(period)),
             Mode::Teleop => self.teleop.target(),
             Mode::Policy => self.next_action(),

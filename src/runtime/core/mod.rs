@@ -60,8 +60,8 @@ use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::{Order, WorkshopView};
 use crate::runtime::{
     ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LabOrder, LabView,
-    LeaderView, Mode, PolicyStatus, Punctuality, RigOrder, RigView, Sample, Snapshot, Sources,
-    Stopped, ViewBinding,
+    LeaderView, LibraryOrder, LibraryView, Mode, PolicyStatus, Punctuality, RigOrder, RigView,
+    Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -126,6 +126,7 @@ pub struct Inputs {
     /// How the simulated rig is, while its arm is flown.
     pub rig: Option<Arc<RigView>>,
     pub lab: Option<Arc<LabView>>,
+    pub library: Option<Arc<LibraryView>>,
     /// What the workshop shows.
     pub workshop: Arc<WorkshopView>,
     pub pace: Pace,
@@ -168,6 +169,7 @@ pub struct Outputs {
     /// What the simulated rig is to do.
     pub rig: Vec<RigOrder>,
     pub lab: Vec<LabOrder>,
+    pub library: Vec<LibraryOrder>,
     /// Let the arm in this role go and take this one, in their order.
     pub arms: Vec<(Role, Option<ArmSource>)>,
     /// What the workshop is to do, after that.
@@ -299,6 +301,7 @@ pub struct Control {
     props: Arc<Props>,
     rig: Rig,
     lab: Option<Arc<LabView>>,
+    library: Option<Arc<LibraryView>>,
     pace: Pace,
     late_watch: LateWatch,
 }
@@ -379,6 +382,7 @@ impl Control {
         self.props = inputs.props;
         self.see_rig(inputs.rig);
         self.lab = inputs.lab;
+        self.library = inputs.library;
         self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);

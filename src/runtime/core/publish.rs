@@ -102,6 +102,9 @@ impl Control {
             props: Arc::clone(&self.props),
             rig: self.rig.view.clone(),
             lab: self.lab.clone(),
+            session: None,
+            replay: None,
+            library: self.library.clone(),
             workshop: Arc::clone(&self.workshop),
         }
     }

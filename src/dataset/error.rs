@@ -1,0 +1,31 @@
+//! What can go wrong with a data set: which file or feature, why, and the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A fault of a data set.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    /// A file says what it must not.
+    #[error("{}: {why}", path.display())]
+    Malformed { path: PathBuf, why: String },
+    /// The data set in this folder was recorded otherwise.
+    #[error("the data set in {} does not fit: {why}. Record into another folder", root.display())]
+    Mismatch { root: PathBuf, why: String },
+    /// Another program writes to it.
+    #[error("another program records into {}: close it, or record into another folder", root.display())]
+    Locked { root: PathBuf },
+    /// What was asked for is not in it.
+    #[error("{0}")]
+    Absent(String),
+    /// An encoder or decoder failed.
+    #[error("video {}: {why}", path.display())]
+    Video { path: PathBuf, why: String },
+}
