@@ -113,6 +113,7 @@ pub struct EpisodeLine {
 pub struct EpisodeView {
     pub index: usize,
     pub fps: f32,
+    pub rows: usize,
     /// A row each, robot units; of an arm with other joints both are empty.
     pub states: Arc<[JointVec]>,
     pub actions: Arc<[Action]>,

@@ -124,7 +124,7 @@ pub const LIGHT: Tokens = Tokens {
     on_predicted: rgb(0xFFFFFF),
     human: rgb(0xF2AE2E),
     on_human: rgb(0x2A1B00),
-    recorded: rgb(0x0A7774),
+    recorded: rgb(0x08706D),
     on_recorded: rgb(0xFFFFFF),
     fault: rgb(0xCB1F2D),
     fault_text: rgb(0xB81521),
