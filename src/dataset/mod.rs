@@ -5,10 +5,14 @@
 
 mod error;
 mod plan;
+pub mod read;
+mod recorder;
 mod step;
 mod view;
 
 pub use error::Error;
 pub use plan::{CameraShape, Codec, Plan};
+pub use read::Dataset;
+pub use recorder::Recorder;
 pub use step::{Driver, Outcome, Provenance, Step};
 pub use view::{Disk as DiskView, Interrupted, RecorderView, Running, Saving};
