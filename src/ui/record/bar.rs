@@ -30,7 +30,9 @@ pub fn record_mark_ui(
         ui.spacing_mut().item_spacing.x = 8.0;
         match session.phase {
             SessionPhase::Off => off_ui(ui, snapshot, draft, commands),
-            SessionPhase::Recording => recording_ui(ui, snapshot, session, commands),
+            SessionPhase::Recording | SessionPhase::Verdict => {
+                recording_ui(ui, snapshot, session, commands);
+            }
             _ => waiting_ui(ui, snapshot, session),
         }
         saving_ui(ui, session);
@@ -60,11 +62,13 @@ fn recording_ui(
     let tokens = theme::tokens(ui);
     let next = Next::of(session, snapshot.now);
     // It blinks once a second: a light that stands still is easily taken for a picture of one.
-    let is_lit = next.elapsed.subsec_millis() < 600;
+    let is_running = session.phase == SessionPhase::Recording;
+    let is_lit = is_running && next.elapsed.subsec_millis() < 600;
     plate_ui(ui, tokens.recorded, |ui| {
         ui.spacing_mut().item_spacing.x = 3.0;
         dot_ui(ui, tokens.on_recorded, is_lit);
-        let text = theme::strong("REC").size(theme::BODY);
+        let word = if is_running { "REC" } else { "KEEP?" };
+        let text = theme::strong(word).size(theme::BODY);
         ui.label(text.color(tokens.on_recorded));
     });
     let number = match session.wanted {

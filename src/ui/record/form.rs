@@ -29,6 +29,7 @@ pub struct PlanForm {
     /// 0 goes on until the session is ended.
     pub episodes: u32,
     pub episode_seconds: u32,
+    /// 0 waits for the operator.
     pub reset_seconds: u32,
     pub warm_up_seconds: u32,
     /// In turn, an episode each; empty takes the task in force.
@@ -95,6 +96,10 @@ impl PlanForm {
     /// The plan that is sent.
     pub fn plan(&self, snapshot: &Snapshot) -> SessionPlan {
         let seconds = |count: u32| Duration::from_secs(u64::from(count));
+        let pause = |count: u32| match count {
+            0 => SessionPlan::BY_HAND,
+            count => seconds(count),
+        };
         let names = snapshot.cameras.iter().map(|camera| &camera.name);
         let cameras = if self.without.is_empty() {
             Vec::new()
@@ -110,9 +115,9 @@ impl PlanForm {
             cameras,
             episodes: self.episodes,
             tasks: self.tasks.clone(),
-            warm_up: seconds(self.warm_up_seconds),
+            warm_up: pause(self.warm_up_seconds),
             episode_limit: seconds(self.episode_seconds),
-            reset: seconds(self.reset_seconds),
+            reset: pause(self.reset_seconds),
             provenance: self.provenance,
             chunk: self.provenance && self.chunk,
             codec: match self.encoder.as_str() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::dataset::Outcome;
-use crate::runtime::{Command, SessionOrder, SessionPhase, SessionView, Snapshot};
+use crate::runtime::{Command, SessionOrder, SessionPhase, SessionPlan, SessionView, Snapshot};
 use crate::ui::draft::Draft;
 use crate::ui::words;
 
@@ -54,6 +54,10 @@ impl Next {
                 format!("Recording {}", episode(session)),
                 recording_advice(session, is_judged),
             ),
+            SessionPhase::Verdict => (
+                "Broken off: keep it or drop it?".to_owned(),
+                "Enter keeps what was recorded of it, Backspace drops it.".to_owned(),
+            ),
             SessionPhase::Reset => (
                 in_time("Put things back"),
                 format!(
@@ -99,8 +103,8 @@ fn upper_first(text: &str) -> String {
 fn recording_advice(session: &SessionView, is_judged: bool) -> String {
     let by_itself = match (is_judged, session.limit) {
         (true, _) => "kept by itself when the task is done".to_owned(),
-        (false, Some(limit)) => format!("kept by itself after {}", words::long(limit)),
-        (false, None) => "no limit".to_owned(),
+        (false, Some(limit)) if limit < SessionPlan::LONGEST => format!("kept by itself after {}", words::long(limit)),
+        (false, _) => "it goes on until then".to_owned(),
     };
     format!("Enter keeps it, Backspace drops it; {by_itself}.")
 }
@@ -119,9 +123,10 @@ pub fn begin(snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>
 
 /// What a key asks of the session in this phase: the order, or why there is none.
 pub fn ordered_by_key(session: &SessionView, key: RecordKey) -> Result<SessionOrder, &'static str> {
-    // One that was ended by a fault or a full disk may still wait for its verdict.
-    let is_recording =
-        session.phase == SessionPhase::Recording || session.recorder.running.is_some();
+    let is_there = matches!(
+        session.phase,
+        SessionPhase::Recording | SessionPhase::Verdict
+    );
     match key {
         RecordKey::Record => match session.phase {
             SessionPhase::Ready | SessionPhase::WarmUp | SessionPhase::Reset => {
@@ -130,11 +135,14 @@ pub fn ordered_by_key(session: &SessionView, key: RecordKey) -> Result<SessionOr
             SessionPhase::Recording => {
                 Err("An episode is being recorded: Enter keeps it, Backspace drops it.")
             }
+            SessionPhase::Verdict => {
+                Err("First say of the last episode: Enter keeps it, Backspace drops it.")
+            }
             SessionPhase::Opening => Err("The data set is being opened."),
             SessionPhase::Finishing => Err("The last episodes are being saved."),
             SessionPhase::Off => Err("There is no session."),
         },
-        _ if !is_recording => Err("No episode is being recorded."),
+        _ if !is_there => Err("No episode is being recorded."),
         RecordKey::Keep => Ok(SessionOrder::Keep),
         RecordKey::Discard => Ok(SessionOrder::Discard),
         RecordKey::Redo => Ok(SessionOrder::Redo),

@@ -74,7 +74,7 @@ fn times_ui(ui: &mut Ui, form: &mut PlanForm) {
             &mut form.reset_seconds,
             &PAUSE_SECONDS,
             " s",
-            "Time to put things back between episodes.",
+            "Time to put things back between episodes; 0 waits for you.",
         );
         number(
             ui,
@@ -82,7 +82,7 @@ fn times_ui(ui: &mut Ui, form: &mut PlanForm) {
             &mut form.warm_up_seconds,
             &PAUSE_SECONDS,
             " s",
-            "Time to get ready before the first.",
+            "Time to get ready before the first; 0 waits for you.",
         );
         number(
             ui,

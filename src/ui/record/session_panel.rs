@@ -104,7 +104,10 @@ fn running_ui(
         });
     });
     ui.horizontal_wrapped(|ui| {
-        if session.phase == SessionPhase::Recording {
+        if matches!(
+            session.phase,
+            SessionPhase::Recording | SessionPhase::Verdict
+        ) {
             verdict_ui(ui, session, commands);
         }
         weak_ui(ui, next.advice.as_str());
@@ -120,6 +123,23 @@ fn running_ui(
         sized_bar_ui(ui, size, &time, share, tokens.recorded);
     }
     saving_ui(ui, &session.recorder);
+    undo_ui(ui, session, commands);
+}
+
+/// The episode that was dropped last can be had back until the next one begins.
+fn undo_ui(ui: &mut Ui, session: &SessionView, commands: &mut Vec<Command>) {
+    let Some(dropped) = &session.recorder.discarded else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        let long = words::seconds(dropped.length);
+        weak_ui(ui, format!("Dropped: an episode of {long}."));
+        let hint = "Keeps it after all. Until the next one begins.";
+        if ui.button("Undo").on_hover_text(hint).clicked() {
+            let id = dropped.id.clone();
+            commands.push(Command::Session(SessionOrder::Recover(id)));
+        }
+    });
 }
 
 /// The task of the episode that comes next, where the plan names tasks.
@@ -131,7 +151,7 @@ fn upcoming_task(session: &SessionView) -> Option<&str> {
 
 /// What can be asked now, right to left.
 fn buttons_ui(ui: &mut Ui, session: &SessionView, commands: &mut Vec<Command>) {
-    use SessionPhase::{Finishing, Opening, Ready, Recording, Reset, WarmUp};
+    use SessionPhase::{Finishing, Opening, Ready, Recording, Reset, Verdict, WarmUp};
     let tokens = theme::tokens(ui);
     let mut asked = None;
     let mut ask = |ui: &mut Ui, name: &str, hint: &str, is_next: bool, order: SessionOrder| {
@@ -152,7 +172,7 @@ fn buttons_ui(ui: &mut Ui, session: &SessionView, commands: &mut Vec<Command>) {
         ask(ui, "End session", hint, false, SessionOrder::End);
     }
     match session.phase {
-        Recording => {
+        Recording | Verdict => {
             let hint = "Drops the episode and records it again after the reset time. Shift + Backspace.";
             ask(ui, "Redo", hint, false, SessionOrder::Redo);
             let hint = "Drops the episode. Backspace.";
