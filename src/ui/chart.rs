@@ -176,7 +176,8 @@ impl Chart {
             pos2(self.x(from), self.rect.top()),
             pos2(self.x(to).max(self.x(from) + 1.0), self.rect.bottom()),
         );
-        self.painter.rect_filled(area.intersect(self.rect), 0.0, color);
+        self.painter
+            .rect_filled(area.intersect(self.rect), 0.0, color);
     }
 
     /// Hatches the whole height between two moments.

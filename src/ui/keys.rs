@@ -41,7 +41,10 @@ pub const HELP: [(&str, &str); 21] = [
         "Drop the episode that is being recorded; with Shift, and record it again",
     ),
     ("S F", "Mark the episode a success, a failure"),
-    ("← → K", "On the page Data: one row back, one on; play or pause"),
+    (
+        "← → K",
+        "On the page Data: one row back, one on; play or pause",
+    ),
     ("L", "Lay the table of the simulated rig as it was"),
     (
         "V",
@@ -128,12 +131,7 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
 }
 
 /// The keys of a recording, while there is a recorder.
-fn record_keys(
-    ctx: &Context,
-    snapshot: &Snapshot,
-    draft: &mut Draft,
-    commands: &mut Vec<Command>,
-) {
+fn record_keys(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
     let Some(session) = snapshot.session.as_deref() else {
         return;
     };

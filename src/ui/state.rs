@@ -109,7 +109,11 @@ impl State {
         let Some(replay) = &snapshot.replay else {
             return Self::new("Replaying", "recorded actions · H: hold", Tone::Recorded);
         };
-        let again = if replay.repeat { " · again and again" } else { "" };
+        let again = if replay.repeat {
+            " · again and again"
+        } else {
+            ""
+        };
         Self::new(
             format!("Replaying {}/{}", replay.row, replay.rows),
             format!("H: hold · {}{again}", replay.name),

@@ -189,11 +189,7 @@ fn mode_ui(
     // It is begun on the page of the data sets, where it is said what is replayed.
     if snapshot.mode == Mode::Replay {
         let hint = "Recorded actions drive. H holds.";
-        modes.push((
-            Mode::Replay,
-            hint,
-            (tokens.recorded, tokens.on_recorded),
-        ));
+        modes.push((Mode::Replay, hint, (tokens.recorded, tokens.on_recorded)));
         (size.x, letters) = (size.x + REPLAY_WIDTH, theme::LARGE);
     }
     let labels: Vec<String> = modes.iter().map(|(mode, ..)| mode.to_string()).collect();

@@ -62,10 +62,7 @@ fn a_folder_is_opened_and_a_data_set_fetched_by_name() {
     assert_eq!(rig.press("Open"), ordered(LibraryOrder::Open(folder)));
     rig.write("Name on the hub", "lerobot/pusht");
     let name = "lerobot/pusht".to_owned();
-    assert_eq!(
-        rig.press("Download"),
-        ordered(LibraryOrder::Download(name))
-    );
+    assert_eq!(rig.press("Download"), ordered(LibraryOrder::Download(name)));
 }
 
 #[test]
@@ -94,14 +91,8 @@ fn a_long_list_draws_only_what_is_in_sight() {
 #[test]
 fn the_cursor_is_moved_and_the_pictures_follow() {
     let mut rig = page(recorded::shown());
-    assert_eq!(
-        rig.press("One row on"),
-        ordered(LibraryOrder::Seek(151))
-    );
-    assert_eq!(
-        rig.key(Key::ArrowLeft),
-        ordered(LibraryOrder::Seek(150))
-    );
+    assert_eq!(rig.press("One row on"), ordered(LibraryOrder::Seek(151)));
+    assert_eq!(rig.key(Key::ArrowLeft), ordered(LibraryOrder::Seek(150)));
     let before = rig.0.get_by_label("Time line").rect();
     rig.0.hover_at(before.left_center());
     let at = egui::pos2(before.left() + before.width() * 0.5, before.center().y);
@@ -232,10 +223,7 @@ fn a_replay_takes_what_the_handles_keep() {
         ordered(LibraryOrder::Seek(40)),
         "the pictures go along"
     );
-    assert_eq!(
-        rig.press("Stop the replay"),
-        [Command::SetMode(Mode::Hold)]
-    );
+    assert_eq!(rig.press("Stop the replay"), [Command::SetMode(Mode::Hold)]);
 }
 
 #[test]

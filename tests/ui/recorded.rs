@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smolpilot::dataset::{
-    DiskView, Interrupted, Outcome, RecorderView, Running, Saving,
-};
+use smolpilot::dataset::{DiskView, Interrupted, Outcome, RecorderView, Running, Saving};
 use smolpilot::joint::JointVec;
 use smolpilot::runtime::{
     EpisodeLine, EpisodeView, Finding, LibraryView, Mode, ReplayView, SessionPhase, SessionView,
@@ -30,7 +28,9 @@ fn in_phase(phase: SessionPhase, seconds: f32, limit: u64) -> Snapshot {
     let snapshot = fixture::running(3_000);
     let session = SessionView {
         phase,
-        since: snapshot.now.saturating_sub(Duration::from_secs_f32(seconds)),
+        since: snapshot
+            .now
+            .saturating_sub(Duration::from_secs_f32(seconds)),
         limit: Some(Duration::from_secs(limit)),
         kept: 6,
         wanted: 50,
@@ -243,7 +243,13 @@ pub fn compared() -> LibraryView {
     let chunk = |from: usize| {
         let drift = |k: usize| k as f32 * 0.14;
         (from..(from + 40).min(episode.rows))
-            .map(|row| JointVec(episode.actions[row].0.map(|value| value + drift(row - from))))
+            .map(|row| {
+                JointVec(
+                    episode.actions[row]
+                        .0
+                        .map(|value| value + drift(row - from)),
+                )
+            })
             .collect()
     };
     episode.predictions = (0..episode.rows)

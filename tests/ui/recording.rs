@@ -40,7 +40,10 @@ fn r_begins_a_session_with_the_plan_as_it_was_left() {
     rig.0.state_mut().snapshot.task = "wave".to_owned();
     rig.settle();
     let again = begun(&rig.key(Key::R));
-    assert_eq!(again.root, plan.root, "the task does not name the folder anew");
+    assert_eq!(
+        again.root, plan.root,
+        "the task does not name the folder anew"
+    );
 }
 
 #[test]

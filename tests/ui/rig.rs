@@ -81,9 +81,7 @@ impl Rig {
 
     /// Ticks a box, or takes its tick away.
     pub fn press_checkbox(&mut self, label: &str) {
-        self.0
-            .get_by_role_and_label(Role::CheckBox, label)
-            .click();
+        self.0.get_by_role_and_label(Role::CheckBox, label).click();
         self.settle();
     }
 
@@ -152,8 +150,7 @@ impl Rig {
     pub fn rewrite(&mut self, field: &str, text: &str) {
         self.0.get_by_role_and_label(Role::TextInput, field).focus();
         self.settle();
-        self.0
-            .key_press_modifiers(egui::Modifiers::COMMAND, Key::A);
+        self.0.key_press_modifiers(egui::Modifiers::COMMAND, Key::A);
         self.settle();
         self.write(field, text);
     }

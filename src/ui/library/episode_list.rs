@@ -73,13 +73,17 @@ fn line_ui(ui: &mut Ui, line: &EpisodeLine, is_shown: bool, draft: &mut LibraryD
     let left = rect.left() + TICK + 4.0;
     let picture = Rect::from_min_size(pos2(left, rect.center().y - PICTURE.y / 2.0), PICTURE);
     picture_ui(ui, line, picture, draft);
-    let text = rect.with_min_x(picture.right() + 8.0).shrink2(Vec2::new(4.0, 3.0));
+    let text = rect
+        .with_min_x(picture.right() + 8.0)
+        .shrink2(Vec2::new(4.0, 3.0));
     words_ui(ui, line, text);
     response.on_hover_cursor(CursorIcon::PointingHand)
 }
 
 fn tick_ui(ui: &mut Ui, line: &EpisodeLine, rect: Rect, draft: &mut LibraryDraft) {
-    let place = rect.with_max_x(rect.left() + TICK).translate(Vec2::new(4.0, 0.0));
+    let place = rect
+        .with_max_x(rect.left() + TICK)
+        .translate(Vec2::new(4.0, 0.0));
     let mut is_chosen = draft.chosen.contains(&line.index);
     let response = ui
         .put(place, egui::Checkbox::without_text(&mut is_chosen))
@@ -135,7 +139,13 @@ fn words_ui(ui: &Ui, line: &EpisodeLine, rect: Rect) {
         words::count(line.frames as u64)
     );
     let font = theme::figures(theme::TINY);
-    painter.text(rect.left_bottom(), Align2::LEFT_BOTTOM, long, font, tokens.weak);
+    painter.text(
+        rect.left_bottom(),
+        Align2::LEFT_BOTTOM,
+        long,
+        font,
+        tokens.weak,
+    );
 }
 
 /// How it went, as a sign and a word.
@@ -186,7 +196,9 @@ fn foot_ui(ui: &mut Ui, library: &LibraryView, draft: &mut Draft, commands: &mut
 }
 
 fn first_task(library: &LibraryView, targets: &[usize]) -> String {
-    let first = targets.first().and_then(|index| library.episodes.get(*index));
+    let first = targets
+        .first()
+        .and_then(|index| library.episodes.get(*index));
     first
         .and_then(|line| line.tasks.first())
         .cloned()

@@ -39,8 +39,7 @@ pub fn notes_ui(
             sized_bar_ui(ui, size, &text, share.unwrap_or(0.0), tokens.recorded);
         });
         // The bar goes on although nothing else moves.
-        ui.ctx()
-            .request_repaint_after(Duration::from_millis(100));
+        ui.ctx().request_repaint_after(Duration::from_millis(100));
     }
     if let Some(trouble) = &library.trouble {
         card_ui(ui, tokens.fault, |ui| {
@@ -69,7 +68,10 @@ fn findings_ui(ui: &mut Ui, library: &LibraryView, draft: &mut Draft) {
         return;
     };
     let read = &mut draft.library.read;
-    if read.as_ref().is_some_and(|read| Arc::ptr_eq(read, findings)) {
+    if read
+        .as_ref()
+        .is_some_and(|read| Arc::ptr_eq(read, findings))
+    {
         return;
     }
     let tokens = theme::tokens(ui);

@@ -22,7 +22,9 @@ const CHUNKS: usize = 120;
 /// Draws the plots into the space that is left.
 pub fn plots_ui(ui: &mut Ui, shown: &EpisodeView, player: &mut Player) {
     if shown.states.is_empty() {
-        ui.label("The joints of this data set are not those of an SO-101: only its pictures are shown.");
+        ui.label(
+            "The joints of this data set are not those of an SO-101: only its pictures are shown.",
+        );
         return;
     }
     legend_ui(ui, shown);
@@ -95,7 +97,9 @@ fn one_ui(
     }
     let columns = rect.width().max(1.0) as usize;
     let measured = thinned(&shown.states, joint, columns);
-    let points = measured.into_iter().map(|(row, value)| (second(row), value));
+    let points = measured
+        .into_iter()
+        .map(|(row, value)| (second(row), value));
     chart.line(points, Stroke::new(1.2, tokens.measured));
     let sent = thinned(&shown.actions, joint, columns);
     let points = sent.into_iter().map(|(row, value)| (second(row), value));
@@ -168,7 +172,11 @@ fn range(shown: &EpisodeView, joint: Joint) -> (f32, f32) {
 /// Runs of rows that are marked, from the first to after the last.
 pub fn runs(marks: &[bool]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for row in marks.iter().enumerate().filter_map(|(row, is)| is.then_some(row)) {
+    for row in marks
+        .iter()
+        .enumerate()
+        .filter_map(|(row, is)| is.then_some(row))
+    {
         match runs.last_mut() {
             Some((_, to)) if *to == row => *to = row + 1,
             _ => runs.push((row, row + 1)),

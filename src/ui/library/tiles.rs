@@ -85,10 +85,14 @@ fn blind_ui(ui: &mut Ui, camera: &str, why: &str, place: Rect) {
     let tokens = theme::tokens(ui);
     ui.painter()
         .rect_filled(place, CornerRadius::same(4), tokens.well);
-    within_ui(ui, place.shrink(10.0).with_min_y(place.top() + 26.0), |ui| {
-        let text = egui::RichText::new(why).size(theme::SMALL);
-        ui.add(egui::Label::new(text.color(tokens.weak)).wrap());
-    });
+    within_ui(
+        ui,
+        place.shrink(10.0).with_min_y(place.top() + 26.0),
+        |ui| {
+            let text = egui::RichText::new(why).size(theme::SMALL);
+            ui.add(egui::Label::new(text.color(tokens.weak)).wrap());
+        },
+    );
     frame_ui(ui, camera, place);
 }
 

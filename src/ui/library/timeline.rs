@@ -63,9 +63,8 @@ fn controls_ui(ui: &mut Ui, shown: &EpisodeView, player: &mut Player) {
             player.step(1);
         }
         row_ui(ui, player, shown);
-        let second = |row: usize| {
-            std::time::Duration::from_secs_f32(row as f32 / shown.fps.max(1.0))
-        };
+        let second =
+            |row: usize| std::time::Duration::from_secs_f32(row as f32 / shown.fps.max(1.0));
         let time = format!(
             "{:>6.2} / {:.2} s",
             second(player.row()).as_secs_f32(),
@@ -145,7 +144,9 @@ fn drag(ui: &Ui, response: &Response, rect: Rect, shown: &EpisodeView, player: &
         player.grip = None;
         return;
     };
-    let begun = ui.input(|input| input.pointer.press_origin()).unwrap_or(pointer);
+    let begun = ui
+        .input(|input| input.pointer.press_origin())
+        .unwrap_or(pointer);
     let grip = match player.grip {
         Some(grip) => grip,
         None => grip_at(rect, shown.rows, player, begun),

@@ -14,12 +14,7 @@ use crate::ui::theme;
 use crate::ui::words;
 
 /// Draws the card of what is being asked, if anything is.
-pub fn tool_ui(
-    ui: &mut Ui,
-    library: &LibraryView,
-    draft: &mut Draft,
-    commands: &mut Vec<Command>,
-) {
+pub fn tool_ui(ui: &mut Ui, library: &LibraryView, draft: &mut Draft, commands: &mut Vec<Command>) {
     let Some(mut tool) = draft.library.tool.take() else {
         return;
     };
@@ -151,7 +146,10 @@ fn trim_ui(ui: &mut Ui, library: &LibraryView, draft: &Draft) -> Answer {
     let gone = shown.rows - (to - from);
     weak_ui(
         ui,
-        format!("{} other rows are gone for good.", words::count(gone as u64)),
+        format!(
+            "{} other rows are gone for good.",
+            words::count(gone as u64)
+        ),
     );
     ui.horizontal(|ui| {
         answer_ui(ui, "Trim it", "Leave it", true, || LibraryOrder::Trim {
@@ -166,18 +164,22 @@ fn trim_ui(ui: &mut Ui, library: &LibraryView, draft: &Draft) -> Answer {
 fn merge_ui(ui: &mut Ui, library: &LibraryView, with: &mut String, into: &mut String) -> Answer {
     let open = library.open.as_ref().map(|open| &open.root);
     let others = || {
-        let is_other = |shelf: &&crate::runtime::Shelf| {
-            Some(&shelf.root) != open && shelf.trouble.is_none()
-        };
+        let is_other =
+            |shelf: &&crate::runtime::Shelf| Some(&shelf.root) != open && shelf.trouble.is_none();
         library.shelves.iter().filter(is_other)
     };
     ui.horizontal_wrapped(|ui| {
         weak_ui(ui, "Merge with");
         let shown = others()
             .find(|shelf| shelf.root.display().to_string() == *with)
-            .map_or(if with.is_empty() { "…" } else { with.as_str() }, |shelf| {
-                shelf.name.as_str()
-            })
+            .map_or(
+                if with.is_empty() {
+                    "…"
+                } else {
+                    with.as_str()
+                },
+                |shelf| shelf.name.as_str(),
+            )
             .to_owned();
         let combo = ComboBox::from_id_salt("merge with")
             .width(180.0)
@@ -219,7 +221,9 @@ fn export_ui(ui: &mut Ui, library: &LibraryView, file: &mut String) -> Answer {
             let is_it = file.ends_with(&format!(".{ending}"));
             let choice = ui.selectable_label(is_it, ending).on_hover_text(hint);
             if choice.clicked() {
-                let stem = file.rsplit_once('.').map_or(file.as_str(), |(stem, _)| stem);
+                let stem = file
+                    .rsplit_once('.')
+                    .map_or(file.as_str(), |(stem, _)| stem);
                 *file = format!("{stem}.{ending}");
             }
         }
@@ -244,7 +248,12 @@ fn upload_ui(ui: &mut Ui, library: &LibraryView, name: &mut String) -> Answer {
     ui.add(Label::new(text).wrap());
     ui.horizontal_wrapped(|ui| {
         field_ui(ui, "Name on the hub", "you/name", name);
-        let can = name.trim().split('/').filter(|part| !part.is_empty()).count() == 2;
+        let can = name
+            .trim()
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .count()
+            == 2;
         answer_ui(ui, "Upload", "Leave it", can, || {
             LibraryOrder::Upload(name.trim().to_owned())
         })

@@ -144,7 +144,11 @@ fn disk_ui(ui: &mut Ui, session: &SessionView) {
     if is_low(disk) {
         plate_ui(ui, tokens.fault, |ui| {
             let text = format!("DISK LOW  {}", disk_words(disk));
-            ui.label(theme::strong(text).size(theme::SMALL).color(tokens.on_fault));
+            ui.label(
+                theme::strong(text)
+                    .size(theme::SMALL)
+                    .color(tokens.on_fault),
+            );
         });
     } else if session.phase != SessionPhase::Off && ui.available_width() > DISK_WIDTH {
         let text = RichText::new(disk_words(disk)).size(theme::SMALL);
@@ -171,7 +175,9 @@ fn left_over_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {
     }
     let tokens = theme::tokens(ui);
     let text = format!("{} to recover", words::plural(count, "episode"));
-    let label = RichText::new(text).size(theme::SMALL).color(tokens.recorded);
+    let label = RichText::new(text)
+        .size(theme::SMALL)
+        .color(tokens.recorded);
     let hint = "Interrupted before they were kept. Click to recover or to drop them.";
     let response = ui.add(Label::new(label).sense(Sense::click()));
     if response.on_hover_text(hint).clicked() {

@@ -103,7 +103,9 @@ fn upper_first(text: &str) -> String {
 fn recording_advice(session: &SessionView, is_judged: bool) -> String {
     let by_itself = match (is_judged, session.limit) {
         (true, _) => "kept by itself when the task is done".to_owned(),
-        (false, Some(limit)) if limit < SessionPlan::LONGEST => format!("kept by itself after {}", words::long(limit)),
+        (false, Some(limit)) if limit < SessionPlan::LONGEST => {
+            format!("kept by itself after {}", words::long(limit))
+        }
         (false, _) => "it goes on until then".to_owned(),
     };
     format!("Enter keeps it, Backspace drops it; {by_itself}.")
@@ -186,10 +188,7 @@ mod tests {
         assert_eq!(recording.headline, "Recording episode 7 of 50");
         assert!(recording.advice.contains("kept by itself after 60 s"));
         assert!((recording.share().unwrap() - 0.205).abs() < 1e-3);
-        assert_eq!(
-            next(SessionPhase::Reset).headline,
-            "Put things back: 48 s"
-        );
+        assert_eq!(next(SessionPhase::Reset).headline, "Put things back: 48 s");
         assert!(
             next(SessionPhase::Reset)
                 .advice

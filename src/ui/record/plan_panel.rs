@@ -102,11 +102,7 @@ fn tasks_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm, typed: &mut S
         let mut gone = None;
         for (i, task) in form.tasks.iter().enumerate() {
             let hint = "Click to take it out.";
-            if ui
-                .button(format!("{task} ×"))
-                .on_hover_text(hint)
-                .clicked()
-            {
+            if ui.button(format!("{task} ×")).on_hover_text(hint).clicked() {
                 gone = Some(i);
             }
         }
@@ -141,10 +137,7 @@ fn streams_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
         weak_ui(ui, "Cameras");
         let is_left_out = |form: &PlanForm, name: &String| form.without.contains(name);
         let names: Vec<&String> = snapshot.cameras.iter().map(|camera| &camera.name).collect();
-        let taken = names
-            .iter()
-            .filter(|name| !is_left_out(form, name))
-            .count();
+        let taken = names.iter().filter(|name| !is_left_out(form, name)).count();
         for name in &names {
             let mut is_taken = !is_left_out(form, name);
             let is_last = is_taken && taken == 1;

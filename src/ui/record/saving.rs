@@ -102,10 +102,7 @@ fn disk_ui(ui: &mut Ui, disk: &DiskView) {
         words::bytes(disk.bytes_left)
     );
     let (words, ink) = if is_low(disk) {
-        (
-            format!("! {} left", disk_words(disk)),
-            tokens.fault_text,
-        )
+        (format!("! {} left", disk_words(disk)), tokens.fault_text)
     } else {
         (format!("{} left", disk_words(disk)), tokens.weak)
     };

@@ -61,7 +61,11 @@ fn planned_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mu
             if ui.add(button).on_hover_text(hint).clicked() {
                 begin(snapshot, draft, commands);
             }
-            let word = if draft.record.plans { "Close" } else { "Plan…" };
+            let word = if draft.record.plans {
+                "Close"
+            } else {
+                "Plan…"
+            };
             let hint = "What is recorded, how often, how long, and where it goes.";
             if ui.button(word).on_hover_text(hint).clicked() {
                 draft.record.plans = !draft.record.plans;
@@ -173,7 +177,8 @@ fn buttons_ui(ui: &mut Ui, session: &SessionView, commands: &mut Vec<Command>) {
     }
     match session.phase {
         Recording | Verdict => {
-            let hint = "Drops the episode and records it again after the reset time. Shift + Backspace.";
+            let hint =
+                "Drops the episode and records it again after the reset time. Shift + Backspace.";
             ask(ui, "Redo", hint, false, SessionOrder::Redo);
             let hint = "Drops the episode. Backspace.";
             ask(ui, "Discard", hint, false, SessionOrder::Discard);
