@@ -65,7 +65,7 @@ pub fn tiles_ui(
 /// A camera's picture, as large as fits, with its name.
 fn picture_ui(ui: &mut Ui, draft: &Draft, camera: &str, place: Rect) {
     let tokens = theme::tokens(ui);
-    let id = ui.id().with(("recorded", camera));
+    let id = ui.scope_id().with(("recorded", camera));
     let response = ui.interact(place, id, Sense::hover());
     let label = format!("recorded {camera}");
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &label));
