@@ -119,8 +119,8 @@ fn the_status_bar_says_what_is_recorded_on_every_page() {
         for text in ["REC", "episode 7/50", "00:12", "saving 1 · 64 %"] {
             assert!(rig.shows(text), "{page:?}: {text}");
         }
-        assert_eq!(rig.press("keep ⏎"), ordered(SessionOrder::Keep));
-        assert_eq!(rig.press("discard ⌫"), ordered(SessionOrder::Discard));
+        assert_eq!(rig.press("keep ↵"), ordered(SessionOrder::Keep));
+        assert_eq!(rig.press("discard Bksp"), ordered(SessionOrder::Discard));
         assert_eq!(rig.press("STOP"), [Command::Stop], "{page:?}");
     }
 }

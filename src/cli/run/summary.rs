@@ -251,6 +251,8 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::TooSlow
         | FaultKind::Settings
         | FaultKind::Workshop
+        | FaultKind::Session
+        | FaultKind::Recorder
         | FaultKind::Rig => false,
     }
 }

@@ -81,12 +81,12 @@ fn recording_ui(
     ui.label(theme::figure(words::clock(length), theme::BODY));
     for (name, hint, order) in [
         (
-            "keep ⏎",
+            "keep ↵",
             "Ends the episode and keeps it. Enter.",
             SessionOrder::Keep,
         ),
         (
-            "discard ⌫",
+            "discard Bksp",
             "Ends the episode and drops it. Backspace.",
             SessionOrder::Discard,
         ),
