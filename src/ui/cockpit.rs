@@ -71,6 +71,9 @@ pub fn cockpit_ui(
                 unmoved_ui(ui, |ui| health_ui(ui, snapshot, draft, commands));
             });
     }
+    if draft.page != Page::Data {
+        draft.library.leave();
+    }
     if draft.page == Page::Cockpit {
         panels_ui(ui, snapshot, draft, commands);
         hand::say(now, snapshot, draft, commands);

@@ -115,7 +115,7 @@ impl State {
             ""
         };
         Self::new(
-            format!("Replaying {}/{}", replay.row, replay.rows),
+            format!("Row {} of {}", replay.row, replay.rows),
             format!("H: hold · {}{again}", replay.name),
             Tone::Recorded,
         )
@@ -422,7 +422,7 @@ mod tests {
             repeat: false,
         });
         let state = State::of(&snapshot);
-        assert_eq!(state.headline, "Replaying 120/370");
+        assert_eq!(state.headline, "Row 120 of 370");
         assert_eq!(state.tone, Tone::Recorded);
         assert!(state.detail.contains("pick_cube, episode 3"));
         assert_eq!(mode_obstacle(&snapshot, Mode::Replay), None);

@@ -36,6 +36,22 @@ fn ordered(order: LibraryOrder) -> Vec<Command> {
 }
 
 #[test]
+fn whoever_opens_the_page_sees_what_is_on_disk_now() {
+    let snapshot = Snapshot {
+        library: Some(Arc::new(recorded::shelves())),
+        ..recorded::planned()
+    };
+    let mut rig = Rig::new(snapshot);
+    for _ in 0..2 {
+        rig.0.state_mut().draft.page = Page::Data;
+        rig.settle();
+        assert_eq!(rig.take(), ordered(LibraryOrder::Refresh));
+        rig.0.state_mut().draft.page = Page::Cockpit;
+        rig.settle();
+    }
+}
+
+#[test]
 fn the_shelves_say_what_is_in_each_data_set_and_what_is_wrong() {
     let mut rig = page(recorded::shelves());
     for text in [
@@ -303,6 +319,7 @@ fn nothing_runs_out_of_a_small_window() {
             let mut rig = Rig::sized(snapshot.clone(), size);
             rig.0.state_mut().draft.page = Page::Data;
             rig.settle();
+            rig.take();
             let window = egui::Rect::from_min_size(egui::Pos2::ZERO, size.into());
             for button in rig.0.query_all_by_role(egui::accesskit::Role::Button) {
                 let rect = button.rect();

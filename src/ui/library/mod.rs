@@ -37,6 +37,8 @@ const GAP: f32 = 14.0;
 /// What the window keeps of the page.
 #[derive(Default)]
 pub struct LibraryDraft {
+    /// The page was drawn in the frame before.
+    is_seen: bool,
     /// A folder, and a name on the hub, being typed.
     folder: String,
     hub: String,
@@ -72,6 +74,12 @@ impl LibraryDraft {
         self.player.follow(library.shown.as_deref());
     }
 
+    /// The page is not looked at; when it is opened again, what is on disk is looked at anew.
+    pub fn leave(&mut self) {
+        self.is_seen = false;
+        self.player.is_playing = false;
+    }
+
     /// How many recorded pictures went to the GPU so far.
     pub fn uploads(&self) -> u64 {
         self.pictures.uploads()
@@ -102,6 +110,9 @@ pub fn library_ui(
         return;
     };
     draft.library.follow(library);
+    if !std::mem::replace(&mut draft.library.is_seen, true) {
+        order(commands, LibraryOrder::Refresh);
+    }
     let area = ui.available_rect_before_wrap();
     let head = area.with_max_y(area.top() + HEAD);
     let body = area.with_min_y(head.bottom() + 6.0);

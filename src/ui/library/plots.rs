@@ -16,6 +16,8 @@ const LEAST_SPAN: f32 = 10.0;
 const GAP: f32 = 8.0;
 const TITLE: f32 = 16.0;
 const COLUMNS: usize = 3;
+/// A plot narrower than this has no room for the whole name, points.
+const NARROW: f32 = 260.0;
 /// Chunks drawn at most; the others lie so close that they hide each other.
 const CHUNKS: usize = 120;
 
@@ -115,7 +117,11 @@ fn title(ui: &Ui, shown: &EpisodeView, joint: Joint, place: Rect, row: usize) {
     let tokens = theme::tokens(ui);
     let painter = ui.painter();
     let font = theme::font(theme::SMALL);
-    let name = words::joint(joint);
+    let name = if place.width() < NARROW {
+        words::joint_short(joint)
+    } else {
+        words::joint(joint)
+    };
     let name = painter.text(place.left_top(), Align2::LEFT_TOP, name, font, tokens.weak);
     if let Some(error) = shown.error {
         let text = format!("off by {}", words::joint_value(joint, error[joint]));

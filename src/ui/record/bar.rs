@@ -143,7 +143,7 @@ fn disk_ui(ui: &mut Ui, session: &SessionView) {
     };
     if is_low(disk) {
         plate_ui(ui, tokens.fault, |ui| {
-            let text = format!("DISK LOW  {}", disk_words(disk));
+            let text = disk_words(disk).replacen("disk", "DISK LOW ", 1);
             ui.label(
                 theme::strong(text)
                     .size(theme::SMALL)

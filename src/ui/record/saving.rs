@@ -17,7 +17,7 @@ const LOW_BYTES: u64 = 2_000_000_000;
 /// A backlog above this share is worth a word.
 const BEHIND: f32 = 0.5;
 /// Size of a bar with its words, points.
-const BAR: Vec2 = Vec2::new(190.0, 18.0);
+const BAR: Vec2 = Vec2::new(176.0, 18.0);
 
 /// Whether the disk is about to be full.
 pub fn is_low(disk: &DiskView) -> bool {
@@ -46,8 +46,7 @@ pub fn saving_ui(ui: &mut Ui, recorder: &RecorderView) {
         if let Some(disk) = &recorder.disk {
             disk_ui(ui, disk);
         }
-        let kept = words::plural(recorder.episodes, "episode");
-        weak_ui(ui, format!("{kept} on disk"))
+        weak_ui(ui, format!("{} on disk", recorder.episodes))
             .on_hover_text("Whole episodes in this data set, those of earlier sessions included.");
     });
 }
