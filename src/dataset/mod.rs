@@ -6,6 +6,7 @@
 mod error;
 mod plan;
 mod step;
+pub mod video;
 mod view;
 
 pub use error::Error;
