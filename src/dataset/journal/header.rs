@@ -23,7 +23,7 @@ pub struct Header {
     provenance: bool,
     chunk: Option<usize>,
     codec: String,
-    key_frame_interval: u32,
+    pub key_frame_interval: u32,
 }
 
 /// A camera, in the order of the streams.
@@ -73,6 +73,11 @@ impl Header {
         Ok(header)
     }
 
+    /// What the films are to be encoded with.
+    pub fn codec(&self) -> Codec {
+        codec_from_name(&self.codec)
+    }
+
     /// The plan that the episode was recorded by, for the data set in `root`.
     pub fn plan(&self, root: &Path) -> Plan {
         let shape = |camera: &Camera| CameraShape {
@@ -87,7 +92,7 @@ impl Header {
             cameras: self.cameras.iter().map(shape).collect(),
             provenance: self.provenance,
             chunk: self.chunk,
-            codec: codec_from_name(&self.codec),
+            codec: self.codec(),
             key_frame_interval: self.key_frame_interval,
         }
     }

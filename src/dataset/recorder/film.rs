@@ -1,12 +1,17 @@
 //! From a journal to an episode: its rows are read, and each camera's pictures become a film.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::dataset::journal::{Commit, Journal, Row, Stream, Tape};
 use crate::dataset::save::{EpisodeParts, RowRecord, VideoPart};
+use crate::dataset::stats::Pictures;
 use crate::dataset::video::mp4::{self, Sample};
-use crate::dataset::{Disk, Error, disk};
+use crate::dataset::video::transcode;
+use crate::dataset::{Codec, Disk, Error, disk};
+
+/// Share of saving that goes into films; the rest is the data set's tables.
+const FILMS: f32 = 0.9;
 
 /// Reads a committed journal, and makes the films beside it. Called again it makes the same.
 ///
@@ -22,9 +27,12 @@ pub fn episode(
     let cameras = journal.header.cameras.len();
     let mut videos = Vec::with_capacity(cameras);
     for (camera, shape) in journal.header.cameras.iter().enumerate() {
-        told(&format!("film of {}", shape.name), camera as f32 / cameras as f32 * 0.9);
-        videos.push(film(journal, camera, commit.rows, disk)?);
+        let stage = format!("film of {}", shape.name);
+        let so_far = |share: f32| told(&stage, (camera as f32 + share) / cameras as f32 * FILMS);
+        so_far(0.0);
+        videos.push(film(journal, camera, commit.rows, disk, &so_far)?);
     }
+    told("rows", FILMS);
     Ok(EpisodeParts {
         journal: journal.id().to_owned(),
         rows: rows.into_iter().map(kept).collect(),
@@ -45,8 +53,36 @@ fn kept(row: Row) -> RowRecord {
     }
 }
 
-/// Makes the film of a camera's first `rows` pictures.
-fn film(journal: &Journal, camera: usize, rows: u64, disk: &Disk) -> Result<VideoPart, Error> {
+/// Makes the film of a camera's first `rows` pictures, with the codec that the operator chose.
+fn film(
+    journal: &Journal,
+    camera: usize,
+    rows: u64,
+    disk: &Disk,
+    told: &dyn Fn(f32),
+) -> Result<VideoPart, Error> {
+    let (path, pictures) = packed(journal, camera, rows, disk)?;
+    let Codec::Ffmpeg(encoder) = journal.header.codec() else {
+        return Ok(VideoPart { path, pictures });
+    };
+    let encoded = path.with_extension("again.mp4");
+    let interval = journal.header.key_frame_interval;
+    disk.replace_by(&encoded, |out| {
+        transcode(&encoder, &path, interval, out, &mut |share| told(share)).map(drop)
+    })?;
+    Ok(VideoPart {
+        path: encoded,
+        pictures,
+    })
+}
+
+/// Packs the pictures as they were encoded while the episode ran.
+fn packed(
+    journal: &Journal,
+    camera: usize,
+    rows: u64,
+    disk: &Disk,
+) -> Result<(PathBuf, Pictures), Error> {
     let (from, to) = (journal.stream_path(camera), journal.film_path(camera));
     let mut stream = Stream::open(&from)?;
     let mut samples = Vec::new();
@@ -64,11 +100,13 @@ fn film(journal: &Journal, camera: usize, rows: u64, disk: &Disk) -> Result<Vide
     }
     let config = stream.config.clone();
     let pictures = stream.statistics()?;
+    let fps = journal.header.fps;
     disk.replace_by(&to, |out| {
-        let written = mp4::write(out, &config, journal.header.fps, &samples, units(&from, samples.len())?);
+        let units = units(&from, samples.len())?;
+        let written = mp4::write(out, &config, fps, &samples, units);
         written.map(drop).map_err(|error| disk::at(&to, error))
     })?;
-    Ok(VideoPart { path: to, pictures })
+    Ok((to, pictures))
 }
 
 /// The units of a stream once more, so that a long film need not fit the memory.

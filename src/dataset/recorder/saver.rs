@@ -186,7 +186,6 @@ impl Desk {
         };
         let told = |stage: &str, share: f32| self.board.progress(stage, 0.5 + 0.5 * share);
         let parts = episode(journal, commit, &self.disk, &told)?;
-        told("rows", 0.9);
         store.save(parts)?;
         let held = (store.episodes(), store.frames());
         self.store = Some(store);
