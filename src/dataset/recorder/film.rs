@@ -10,9 +10,6 @@ use crate::dataset::video::mp4::{self, Sample};
 use crate::dataset::video::transcode;
 use crate::dataset::{Codec, Disk, Error, disk};
 
-/// Share of saving that goes into films; the rest is the data set's tables.
-const FILMS: f32 = 0.9;
-
 /// Reads a committed journal, and makes the films beside it. Called again it makes the same.
 ///
 /// # Errors
@@ -28,11 +25,10 @@ pub fn episode(
     let mut videos = Vec::with_capacity(cameras);
     for (camera, shape) in journal.header.cameras.iter().enumerate() {
         let stage = format!("film of {}", shape.name);
-        let so_far = |share: f32| told(&stage, (camera as f32 + share) / cameras as f32 * FILMS);
+        let so_far = |share: f32| told(&stage, (camera as f32 + share) / cameras as f32);
         so_far(0.0);
         videos.push(film(journal, camera, commit.rows, disk, &so_far)?);
     }
-    told("rows", FILMS);
     Ok(EpisodeParts {
         journal: journal.id().to_owned(),
         rows: rows.into_iter().map(kept).collect(),

@@ -71,7 +71,7 @@ impl Recorder {
     /// # Errors
     /// As [`Recorder::open`].
     pub fn open_on(plan: Plan, disk: Disk) -> Result<Self, Error> {
-        let store = Store::open(plan.clone(), disk.clone())?;
+        let store = Store::open(&plan, &disk)?;
         let board = Board::default();
         board.with(|state| (state.episodes, state.frames) = (store.episodes(), store.frames()));
         let saver = Saver::start(store, &plan, &disk, &board)?;

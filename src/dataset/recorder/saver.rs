@@ -182,11 +182,14 @@ impl Desk {
     fn save(&mut self, journal: &Journal, commit: Commit) -> Result<(usize, u64), Error> {
         let mut store = match self.store.take() {
             Some(store) => store,
-            None => Store::open(self.plan.clone(), self.disk.clone())?,
+            None => Store::open(&self.plan, &self.disk)?,
         };
-        let told = |stage: &str, share: f32| self.board.progress(stage, 0.5 + 0.5 * share);
-        let parts = episode(journal, commit, &self.disk, &told)?;
-        store.save(parts)?;
+        if !store.contains(journal.id()) {
+            let films = |stage: &str, share: f32| self.board.progress(stage, 0.5 + 0.4 * share);
+            let parts = episode(journal, commit, &self.disk, &films)?;
+            let mut tables = |stage: &str, share: f32| self.board.progress(stage, 0.9 + 0.1 * share);
+            store.save_telling(&parts, &mut tables)?;
+        }
         let held = (store.episodes(), store.frames());
         self.store = Some(store);
         Ok(held)
