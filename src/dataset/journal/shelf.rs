@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::dataset::journal::{Commit, Header, Journal, Whole};
+use crate::dataset::lock::{Lock, WORKSHOP};
 use crate::dataset::{Disk, Error, Interrupted, Plan, disk};
 
-/// Beside `data`, `meta` and `videos`.
-const FOLDER: &str = ".recording";
 /// Where a discarded journal waits until the next episode begins.
 const TRASH: &str = "trash";
 /// Ends the name of a journal that is being removed.
@@ -51,7 +50,7 @@ impl Shelf {
     }
 
     fn folder(&self) -> PathBuf {
-        self.root.join(FOLDER)
+        self.root.join(WORKSHOP)
     }
 
     fn trash(&self) -> PathBuf {
@@ -182,14 +181,19 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes the folder of the journals if none is left.
+    /// Leaves the data set as others expect it: what was discarded goes, and the folder of the journals, if none is left.
     ///
     /// # Errors
-    /// The disk cannot be written.
+    /// The disk cannot be written, or somebody records into the data set again.
     pub fn close(&self) -> Result<(), Error> {
         self.empty_trash()?;
         let folder = self.folder();
-        if folder.is_dir() && folders(&folder)?.is_empty() {
+        if !folder.is_dir() || !folders(&folder)?.is_empty() {
+            return Ok(());
+        }
+        // Held, so that no other program begins a journal in the folder while it goes.
+        let _held = Lock::take(&self.root)?;
+        if folders(&folder)?.is_empty() {
             self.disk.remove_folder(&folder)?;
         }
         Ok(())

@@ -359,7 +359,7 @@ impl Recorder {
     /// Waits until all that was kept is saved, and gives the data set back. An episode that runs is left to be recovered.
     ///
     /// # Errors
-    /// A save that failed, or the data set's folder could not be tidied; what is not saved stays to be recovered.
+    /// A save that failed; the episode stays to be recovered.
     pub fn close(mut self) -> Result<RecorderView, Error> {
         if let Some(take) = self.running.take() {
             let finished = take.finish();
@@ -373,7 +373,10 @@ impl Recorder {
             let why = "an episode could not be saved and can be recovered".to_owned();
             return Err(Error::Ended(view.trouble.unwrap_or(why)));
         }
-        self.shelf.close()?;
+        if let Err(error) = self.shelf.close() {
+            // The data set is whole; a folder that LeRobot looks past is all that stays.
+            log::warn!("the folder of the journals stays: {error}");
+        }
         Ok(view)
     }
 
