@@ -12,6 +12,7 @@ pub mod schema;
 pub mod stats;
 mod step;
 pub mod table;
+pub mod video;
 mod view;
 
 pub use disk::{Disk, Failure};
