@@ -15,6 +15,8 @@ pub struct Rows {
     pub len: usize,
     /// Every column of the table, in its order. Films have none.
     pub columns: Vec<(String, Column)>,
+    /// Columns whose type is none that this program knows, and why.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// One column: `len * width` values, row by row.
