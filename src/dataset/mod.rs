@@ -7,6 +7,7 @@ mod error;
 mod plan;
 pub mod read;
 mod step;
+pub mod video;
 mod view;
 
 pub use error::Error;
