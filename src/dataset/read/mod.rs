@@ -1,28 +1,28 @@
 //! Reads data sets of LeRobot, v3.0 and v2, whoever wrote them: episodes, rows, tasks, cameras and pictures.
 
-pub(super) mod columns;
 mod episode;
 pub(super) mod listing;
-mod older;
+pub(super) mod older;
 pub(super) mod opening;
 pub(super) mod parquet_file;
 mod pictures;
-mod rows;
+mod episode_rows;
 mod version;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::schema::Info;
-use crate::dataset::schema::columns::OUTCOME;
+use crate::dataset::schema::columns::{EPISODE_INDEX, OUTCOME, TASK_INDEX};
+use crate::dataset::table::{Table, rows, tasks};
 use crate::dataset::{Error, Outcome};
 use crate::observation::Frame;
 
-use parquet_file::ParquetFile;
+use parquet_file::{Footer, explained};
 use pictures::Projector;
 
 pub use episode::{Camera, Episode, Span};
-pub use rows::{Column, Rows, Values};
+pub use episode_rows::Rows;
 pub use version::Version;
 
 /// A data set on disk, opened for reading. Its lists are in memory; rows and pictures are read when they are asked for.
@@ -46,16 +46,12 @@ impl Dataset {
         let root = root.into();
         let (info, version) = opening::info(&root)?;
         let cameras = opening::cameras(&info);
-        let (tasks, episodes) = match version {
-            Version::V30 => (
-                listing::tasks(&root)?,
-                listing::episodes(&root, &info, &cameras)?,
-            ),
-            Version::V20 | Version::V21 => (
-                older::tasks(&root)?,
-                older::episodes(&root, &info, &cameras)?,
-            ),
-        };
+        let tasks = tasks::read(&root).map_err(explained)?;
+        let episodes = match version {
+            Version::V30 => listing::episodes(&root, &info, &cameras),
+            Version::V20 | Version::V21 => older::episodes(&root, &info, &cameras),
+        }
+        .map_err(explained)?;
         let mut dataset = Self {
             root,
             info,
@@ -79,7 +75,7 @@ impl Dataset {
             if !unjudged && !episode.tasks.is_empty() {
                 continue;
             }
-            let wanted = |name: &str| matches!(name, OUTCOME | "task_index");
+            let wanted = Some(&[OUTCOME, TASK_INDEX][..]);
             let Ok(rows) = self.read_rows(episode, wanted, 0..episode.length) else {
                 continue;
             };
@@ -191,7 +187,7 @@ impl Dataset {
     /// Its table is missing, damaged, or holds other rows than the list of episodes says.
     pub fn rows(&self, episode: usize) -> Result<Rows, Error> {
         let episode = self.episode(episode)?;
-        self.read_rows(episode, |_| true, 0..episode.length)
+        self.read_rows(episode, None, 0..episode.length)
     }
 
     /// Some columns of an episode, by name; `episode_index` comes with them.
@@ -200,49 +196,47 @@ impl Dataset {
     /// As [`rows`](Self::rows).
     pub fn columns(&self, episode: usize, names: &[&str]) -> Result<Rows, Error> {
         let episode = self.episode(episode)?;
-        self.read_rows(episode, |name| names.contains(&name), 0..episode.length)
+        self.read_rows(episode, Some(names), 0..episode.length)
     }
 
-    /// The columns that `wanted` says yes to, of a `part` of an episode's rows.
+    /// The columns of these names, all when `None`, of a `part` of an episode's rows.
     fn read_rows(
         &self,
         episode: &Episode,
-        wanted: impl Fn(&str) -> bool,
+        names: Option<&[&str]>,
         part: Range<usize>,
     ) -> Result<Rows, Error> {
-        let file = ParquetFile::open(self.root.join(&episode.table))?;
+        let path = self.root.join(&episode.table);
         // Episodes lie in a table one behind the other; LeRobot's row numbers go through all tables.
         let sharing = self.episodes.iter().filter(|it| it.table == episode.table);
         let first = sharing.map(|it| it.rows.start).min().unwrap_or(0);
         let first = usize::try_from(episode.rows.start - first).unwrap_or(usize::MAX);
-        let end = first.saturating_add(episode.length);
-        if end > file.rows() {
-            return Err(file.malformed(format!(
-                "has {} rows, but episode {} should end at its row {}: `smolpilot data check` says what else is wrong",
-                file.rows(),
-                episode.index, end
-            )));
+        let place = first.saturating_add(part.start)..first.saturating_add(part.end);
+        let names = names.map(|names| [names, &[EPISODE_INDEX]].concat());
+        let (table, left_out) = read_columns(&path, names.as_deref(), &place)?;
+        if table.rows < part.len() {
+            let why = format!(
+                "ends before row {} of episode {}: `smolpilot data check` says what else is wrong",
+                part.start + table.rows,
+                episode.index
+            );
+            return Err(Error::Malformed { path, why });
         }
-        let wanted = |name: &str| name == "episode_index" || wanted(name);
-        let place = first + part.start..first + part.end;
-        let (columns, left_out) = file.columns(wanted, place)?;
         let rows = Rows {
             episode: episode.index,
-            len: part.len(),
-            columns,
+            table,
             left_out,
         };
-        let stray = rows
-            .scalars("episode_index")
-            .into_iter()
-            .flatten()
-            .find(|&said| outside(said, episode.index));
-        match stray {
+        let numbers = rows.scalars(EPISODE_INDEX).unwrap_or_default();
+        match numbers.iter().find(|&&said| said != episode.index as f64) {
             None => Ok(rows),
-            Some(said) => Err(file.malformed(format!(
-                "holds a row of episode {said} where those of episode {} must be: `smolpilot data check` says what else is wrong",
-                episode.index
-            ))),
+            Some(said) => Err(Error::Malformed {
+                path,
+                why: format!(
+                    "holds a row of episode {said} where those of episode {} must be: `smolpilot data check` says what else is wrong",
+                    episode.index
+                ),
+            }),
         }
     }
 
@@ -260,8 +254,8 @@ impl Dataset {
         }
         let (place, camera) = self.camera(camera)?;
         if camera.in_table {
-            let rows = self.read_rows(listed, |name| name == camera.key, row..row + 1)?;
-            return pictures::from_table(&rows, &camera.key, row, self.fps());
+            let rows = self.read_rows(listed, Some(&[&camera.key]), row..row + 1)?;
+            return pictures::from_table(&rows, &camera.key, row, self.info.fps);
         }
         let span = &listed.spans[place];
         let film = self.root.join(&span.film);
@@ -275,7 +269,33 @@ impl Dataset {
     }
 }
 
-/// Whether a number in a column is another episode's.
-fn outside(said: f64, episode: usize) -> bool {
-    (said - listing::whole(episode)).abs() > 0.5
+/// Columns of a table; those that cannot be read are named with the reason, so that one strange column hides no episode.
+fn read_columns(
+    path: &Path,
+    names: Option<&[&str]>,
+    place: &Range<usize>,
+) -> Result<(Table, Vec<(String, String)>), Error> {
+    let read = |names| rows::read(path, names, Some(place.clone())).map_err(explained);
+    let error = match read(names) {
+        Ok(table) => return Ok((table, Vec::new())),
+        Err(error) => error,
+    };
+    let (mut table, mut left_out) = (Table::default(), Vec::new());
+    for name in Footer::read(path)?.names() {
+        if names.is_some_and(|names| !names.contains(&name.as_str())) {
+            continue;
+        }
+        match read(Some(&[&name])) {
+            Ok(one) => {
+                table.rows = one.rows;
+                table.columns.extend(one.columns);
+            }
+            Err(Error::Malformed { why, .. }) => left_out.push((name, why)),
+            Err(error) => return Err(error),
+        }
+    }
+    match table.columns.is_empty() {
+        true => Err(error),
+        false => Ok((table, left_out)),
+    }
 }

@@ -1,32 +1,15 @@
-//! The lists of a data set of layout 2, as most of the hub's are: JSON lines, one table and one film an episode.
+//! The list of episodes of a data set of layout 2, as most of the hub's are: JSON lines, one table and one film an episode.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::dataset::schema::Info;
+use crate::dataset::stats::{Stats, from_json};
 use crate::dataset::{Error, Outcome};
 
 use super::episode::{Camera, Episode, Span};
-use super::listing::{path, seconds};
-use super::parquet_file::text;
-
-/// Tasks in words, by number.
-///
-/// # Errors
-/// `meta/tasks.jsonl` is missing, is not JSON lines, or does not count from 0.
-pub fn tasks(root: &Path) -> Result<Vec<String>, Error> {
-    let lines = Lines::read(root, "meta/tasks.jsonl")?;
-    let mut tasks = vec![String::new(); lines.values.len()];
-    for (line, value) in &lines.values {
-        let place = lines.count(*line, value, "task_index")?;
-        let words = value.get("task").and_then(Value::as_str);
-        let words = words.ok_or_else(|| lines.wrong(*line, "lacks task"))?;
-        let task = tasks.get_mut(place);
-        words.clone_into(task.ok_or_else(|| lines.wrong(*line, "skips a task_index"))?);
-    }
-    Ok(tasks)
-}
+use super::listing::seconds;
 
 /// All episodes, in order.
 ///
@@ -42,51 +25,73 @@ pub fn episodes(root: &Path, info: &Info, cameras: &[Camera]) -> Result<Vec<Epis
             return Err(lines.wrong(*line, &why));
         }
         let length = lines.count(*line, value, "length")?;
-        let tasks = value.get("tasks").and_then(Value::as_array);
-        let tasks = tasks.map_or(&[][..], Vec::as_slice);
         let first = episodes.last().map_or(0, |before| before.rows.end);
-        let place = |template: &str, key: Option<&str>| {
-            let numbers = [
-                ("episode_chunk", index / info.chunks_size),
-                ("episode_index", index),
-            ];
-            path(template, &numbers, key).map_err(|why| lines.wrong(*line, &why))
-        };
-        let template = info.video_path.as_deref().unwrap_or_default();
-        let spans: Result<_, _> = cameras
-            .iter()
-            .map(|camera| {
-                Ok::<_, Error>(match camera.in_table {
-                    true => Span::default(),
-                    false => Span {
-                        film: place(template, Some(&camera.key))?,
-                        first: 0,
-                        from_s: 0.0,
-                        to_s: seconds(length, f64::from(info.fps)),
-                    },
-                })
-            })
-            .collect();
         episodes.push(Episode {
             index,
             length,
-            tasks: tasks
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            tasks: tasks(value),
             outcome: Outcome::Unmarked,
             rows: first..first + length as u64,
-            table: place(&info.data_path, None)?,
-            spans: spans?,
+            table: below(root, info.episode_rows_path(root, index)?),
+            spans: cameras
+                .iter()
+                .map(|camera| span(root, info, camera, index, length))
+                .collect::<Result<_, _>>()?,
         });
     }
     Ok(episodes)
 }
 
+/// Statistics by episode, empty where the data set has none: layout 2.0 keeps only those of the whole.
+///
+/// # Errors
+/// `meta/episodes_stats.jsonl` is there but is not JSON lines.
+pub fn statistics(root: &Path, episodes: usize) -> Result<Vec<Stats>, Error> {
+    let mut found = vec![Stats::new(); episodes];
+    let name = "meta/episodes_stats.jsonl";
+    if root.join(name).is_file() {
+        let lines = Lines::read(root, name)?;
+        for (line, value) in &lines.values {
+            let index = lines.count(*line, value, "episode_index")?;
+            if let (Some(place), Some(stats)) = (found.get_mut(index), value.get("stats")) {
+                *place = from_json(stats).unwrap_or_default();
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn tasks(value: &Value) -> Vec<String> {
+    let tasks = value.get("tasks").and_then(Value::as_array);
+    let tasks = tasks.into_iter().flatten().filter_map(Value::as_str);
+    tasks.map(str::to_owned).collect()
+}
+
+fn span(
+    root: &Path,
+    info: &Info,
+    camera: &Camera,
+    index: usize,
+    length: usize,
+) -> Result<Span, Error> {
+    if camera.in_table {
+        return Ok(Span::default());
+    }
+    Ok(Span {
+        film: below(root, info.episode_video_path(root, &camera.key, index)?),
+        first: 0,
+        from_s: 0.0,
+        to_s: seconds(length, info.fps),
+    })
+}
+
+fn below(root: &Path, path: PathBuf) -> PathBuf {
+    path.strip_prefix(root).map_or(path.clone(), Path::to_path_buf)
+}
+
 /// A file of JSON lines.
 struct Lines {
-    path: std::path::PathBuf,
+    path: PathBuf,
     /// Line numbers, from 1, and what is on them.
     values: Vec<(usize, Value)>,
 }
@@ -94,15 +99,19 @@ struct Lines {
 impl Lines {
     fn read(root: &Path, name: &str) -> Result<Self, Error> {
         let path = root.join(name);
+        let text = std::fs::read_to_string(&path).map_err(|error| Error::Io {
+            path: path.clone(),
+            error,
+        })?;
         let mut lines = Self {
             values: Vec::new(),
             path,
         };
-        let text = text(&lines.path)?;
         let full = text.lines().enumerate();
         for (at, line) in full.filter(|(_, line)| !line.trim().is_empty()) {
             let value = serde_json::from_str(line).map_err(|error| {
-                lines.wrong(at + 1, &format!("is not JSON ({error}): restore the file from a copy"))
+                let why = format!("is not JSON ({error}): restore the file from a copy");
+                lines.wrong(at + 1, &why)
             })?;
             lines.values.push((at + 1, value));
         }

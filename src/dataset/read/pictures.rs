@@ -1,20 +1,23 @@
 //! Pictures of an episode, from films that stay open while somebody looks, or from the table where each is a file of its own.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dataset::Error;
+use crate::dataset::table::Values;
+use crate::dataset::video::Film;
 use crate::observation::Frame;
 
+use super::episode_rows::Rows;
 use super::listing::seconds;
-use super::rows::{Rows, Values};
 
 /// Films that stay open: as many as a rig has cameras, and a few.
 const OPEN_FILMS: usize = 6;
 
 /// Films that were looked into last, newest first.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Projector {
     films: Vec<(PathBuf, Film)>,
 }
@@ -30,10 +33,17 @@ impl Projector {
             Some(place) => self.films.remove(place),
             None => (path.to_path_buf(), Film::open(path)?),
         };
-        let frame = open.1.frame(number);
+        let frame = open.1.frame(usize::try_from(number).unwrap_or(usize::MAX));
         self.films.insert(0, open);
         self.films.truncate(OPEN_FILMS);
         frame
+    }
+}
+
+impl fmt::Debug for Projector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let paths = self.films.iter().map(|(path, _)| path);
+        f.debug_list().entries(paths).finish()
     }
 }
 
@@ -41,7 +51,7 @@ impl Projector {
 ///
 /// # Errors
 /// There is none at this row, or it is damaged.
-pub fn from_table(rows: &Rows, key: &str, row: usize, fps: f64) -> Result<Frame, Error> {
+pub fn from_table(rows: &Rows, key: &str, row: usize, fps: u32) -> Result<Frame, Error> {
     let wrong = |why: String| {
         Error::Absent(format!("picture {row} of {key} in episode {} {why}", rows.episode))
     };
