@@ -6,9 +6,11 @@
 pub mod check;
 pub mod disk;
 mod error;
+mod journal;
 pub mod lock;
 mod plan;
 pub mod read;
+mod recorder;
 pub mod save;
 pub mod schema;
 pub mod stats;
@@ -19,7 +21,9 @@ mod view;
 
 pub use disk::{Disk, Failure};
 pub use error::Error;
+pub use journal::left_in;
 pub use plan::{CameraShape, Codec, Plan};
 pub use read::Dataset;
+pub use recorder::Recorder;
 pub use step::{Driver, Outcome, Provenance, Step};
 pub use view::{Disk as DiskView, Interrupted, RecorderView, Running, Saving};
