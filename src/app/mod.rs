@@ -13,6 +13,7 @@ mod lab_bench;
 pub mod log;
 #[cfg(feature = "gui")]
 mod pad;
+mod recording;
 #[cfg(feature = "gui")]
 pub mod session;
 mod supply;
