@@ -16,6 +16,7 @@ mod pad;
 mod recording;
 #[cfg(feature = "gui")]
 pub mod session;
+mod recording;
 mod supply;
 mod tabletop;
 mod takeoff;

@@ -3,14 +3,24 @@
 //! Written is LeRobotDataset v3.0, read v3.0 and v2.1. An episode is journalled while it runs and becomes part of the data set in
 //! one step, so that a killed program loses nothing that was said to be saved.
 
+pub mod disk;
 mod error;
+mod journal;
+pub mod lock;
 mod plan;
 pub mod read;
 mod recorder;
+pub mod save;
+pub mod schema;
+pub mod stats;
 mod step;
+pub mod table;
+pub mod video;
 mod view;
 
+pub use disk::{Disk, Failure};
 pub use error::Error;
+pub use journal::left_in;
 pub use plan::{CameraShape, Codec, Plan};
 pub use read::Dataset;
 pub use recorder::Recorder;
