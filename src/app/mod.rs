@@ -16,7 +16,6 @@ mod pad;
 mod recording;
 #[cfg(feature = "gui")]
 pub mod session;
-mod recording;
 mod supply;
 mod tabletop;
 mod takeoff;
