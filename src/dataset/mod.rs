@@ -3,6 +3,7 @@
 //! Written is LeRobotDataset v3.0, read v3.0 and v2.1. An episode is journalled while it runs and becomes part of the data set in
 //! one step, so that a killed program loses nothing that was said to be saved.
 
+pub mod check;
 pub mod disk;
 mod error;
 mod journal;

@@ -38,6 +38,8 @@ pub struct Contents {
     pub entries: Vec<Entry>,
     /// For each picture in the order of showing its place in `entries`.
     pub shown: Vec<u32>,
+    /// When the first picture is shown, seconds, with the edit list that players obey; 0 in a film that LeRobot reads rightly.
+    pub begins_at_s: f64,
 }
 
 impl Contents {
@@ -63,9 +65,12 @@ impl Contents {
         }
         let is_film =
             |track: &TrakBox| track.mdia_box.hdlr_box.handler_type == HdlrBox::HANDLER_TYPE_VIDE;
+        let clock = f64::from(table.mvhd_box.timescale.get());
         let track = table.trak_boxes.into_iter().find(is_film);
         let track = track.ok_or_else(|| broken("it holds no film".to_owned()))?;
-        let contents = Self::from_track(path, track).map_err(broken)?;
+        let shift = shift_of(&track, clock);
+        let mut contents = Self::from_track(path, track).map_err(broken)?;
+        contents.begins_at_s += shift;
         let beyond = |entry: &Entry| entry.offset + u64::from(entry.size) > length;
         if let Some(at) = contents.entries.iter().position(beyond) {
             return Err(broken(format!("it is cut off: picture {at} is missing")));
@@ -109,6 +114,7 @@ impl Contents {
             duration: constant(&entries, &shown, first_duration(&table)),
             entries,
             shown,
+            begins_at_s: begin as f64 / f64::from(timescale),
         })
     }
 
@@ -162,6 +168,20 @@ impl Contents {
             })?;
         Ok(bytes)
     }
+}
+
+/// How much later than its own clock says a track is shown, seconds: its edit list may wait first, or leave a begin out.
+fn shift_of(track: &TrakBox, clock: f64) -> f64 {
+    let edits = track.edts_box.as_ref().and_then(|edits| edits.elst_box.as_ref());
+    let own = f64::from(track.mdia_box.mdhd_box.timescale.get());
+    let mut shift = 0.0;
+    for edit in edits.map_or(&[][..], |edits| &edits.entries) {
+        if edit.media_time >= 0 {
+            return shift - edit.media_time as f64 / own;
+        }
+        shift += edit.edit_duration as f64 / clock;
+    }
+    shift
 }
 
 fn first_duration(table: &SampleTableAccessor<StblBox>) -> u32 {
