@@ -13,7 +13,9 @@ mod row;
 mod runner;
 mod scenario;
 mod seat;
+mod studio;
 mod table;
+mod take;
 
 pub use course::{Course, EpisodeRow, Runs};
 pub use flight::{Error, Flight, Plan};
@@ -24,3 +26,5 @@ pub use report::Report;
 pub use row::Row;
 pub use runner::{Progress, Runner};
 pub use scenario::{Outcome, Scenario};
+pub use studio::Studio;
+pub use take::{Demonstration, Take};

@@ -43,7 +43,7 @@ impl Control {
     /// Opens the data set as soon as the size of every camera is known, and waits until it is open.
     fn go_on_opening(&mut self, outputs: &mut Outputs) {
         if self.session.watch.is_asked() {
-            match self.session.opened() {
+            match self.session.opened(self.now) {
                 Some(Ok(())) => self.go_to_first(outputs),
                 Some(Err(why)) => self.fail_session(why),
                 None => {}
@@ -58,7 +58,7 @@ impl Control {
                 let cameras = plan.cameras.iter().map(|camera| camera.name.clone());
                 self.session.cameras = cameras.collect();
                 self.session.tell(RecordOrder::Open(Box::new(plan)));
-                self.session.ask_to_open();
+                self.session.ask_to_open(self.now);
             }
             Ok(None) => {}
             Err(why) => self.fail_session(why),

@@ -10,8 +10,11 @@ use crate::runtime::core::Control;
 use crate::runtime::core::session::Session;
 use crate::runtime::fault_book::words;
 
-/// An episode that the recorder does not know of for so long has ended there.
-const GONE_AFTER: Duration = Duration::from_secs(2);
+/// An episode that the recorder does not know of for so long has ended there; sooner where it has something new to say.
+const GONE_AFTER: Duration = Duration::from_secs(5);
+const GONE_WITH_WORDS: Duration = Duration::from_millis(300);
+/// What the recorder said before it was asked is no answer, unless it goes on saying it for so long.
+const SAID_BEFORE: Duration = Duration::from_secs(1);
 /// Rows that find no room for so long are a fault; a single one is only counted.
 const BEHIND_AFTER: Duration = Duration::from_millis(300);
 /// The disk is low with less time or room than this.
@@ -23,7 +26,8 @@ const LOW_BYTES: u64 = 1 << 30;
 pub(super) struct Watch {
     /// The view that was there when it was asked to open, to begin or to close: the answer is in a later one.
     before: Option<Arc<RecorderView>>,
-    asked: bool,
+    /// When it was asked to open.
+    asked: Option<Duration>,
     /// Episodes saved or being saved when the episode at hand began.
     saved: usize,
     /// Since when the recorder has no episode though rows are taken.
@@ -49,7 +53,7 @@ impl Watch {
 
     /// The data set has been asked for.
     pub fn is_asked(&self) -> bool {
-        self.asked
+        self.asked.is_some()
     }
 
     /// A row found its place.
@@ -65,8 +69,8 @@ impl Watch {
 }
 
 impl Session {
-    pub(super) fn ask_to_open(&mut self) {
-        self.watch.asked = true;
+    pub(super) fn ask_to_open(&mut self, now: Duration) {
+        self.watch.asked = Some(now);
         self.watch.before = self.recorder.as_ref().map(Arc::clone);
     }
 
@@ -82,8 +86,16 @@ impl Session {
         is_new.then_some(&**now)
     }
 
+    /// What the recorder says that it did not say before it was asked.
+    fn new_trouble(&self) -> Option<&String> {
+        let said = self.answer()?.trouble.as_ref()?;
+        let before = self.watch.before.as_ref();
+        let is_old = before.is_some_and(|before| before.trouble.as_ref() == Some(said));
+        (!is_old).then_some(said)
+    }
+
     /// Whether the data set is open, or why it cannot be; `None` while that is not known.
-    pub(super) fn opened(&self) -> Option<Result<(), String>> {
+    pub(super) fn opened(&self, now: Duration) -> Option<Result<(), String>> {
         let answer = self.answer()?;
         if !self.outbox.is_empty() {
             return None;
@@ -92,7 +104,10 @@ impl Session {
         if answer.root.is_some() && answer.root.as_ref() == wanted {
             return Some(Ok(()));
         }
-        answer.trouble.clone().map(Err)
+        let asked = self.watch.asked?;
+        let is_answer = now.saturating_sub(asked) >= SAID_BEFORE;
+        let said = answer.trouble.as_ref().filter(|_| is_answer);
+        self.new_trouble().or(said).cloned().map(Err)
     }
 
     /// Whether everything is saved and the data set is closed.
@@ -109,7 +124,11 @@ impl Session {
             return None;
         }
         let since = *self.watch.gone_since.get_or_insert(now);
-        if now.saturating_sub(since) < GONE_AFTER {
+        let patience = match self.new_trouble() {
+            Some(_) => GONE_WITH_WORDS,
+            None => GONE_AFTER,
+        };
+        if now.saturating_sub(since) < patience {
             return None;
         }
         let kept = saved(&answer) > self.watch.saved;
