@@ -28,4 +28,7 @@ pub enum Error {
     /// An encoder or decoder failed.
     #[error("video {}: {why}", path.display())]
     Video { path: PathBuf, why: String },
+    /// An encoder cannot be used, or gave up.
+    #[error("encoder {encoder}: {why}")]
+    Encoder { encoder: String, why: String },
 }

@@ -3,12 +3,23 @@
 //! Written is LeRobotDataset v3.0, read v3.0 and v2.1. An episode is journalled while it runs and becomes part of the data set in
 //! one step, so that a killed program loses nothing that was said to be saved.
 
+pub mod check;
+pub mod disk;
 mod error;
+pub mod lock;
 mod plan;
+pub mod read;
+pub mod save;
+pub mod schema;
+pub mod stats;
 mod step;
+pub mod table;
+pub mod video;
 mod view;
 
+pub use disk::{Disk, Failure};
 pub use error::Error;
 pub use plan::{CameraShape, Codec, Plan};
+pub use read::Dataset;
 pub use step::{Driver, Outcome, Provenance, Step};
 pub use view::{Disk as DiskView, Interrupted, RecorderView, Running, Saving};
