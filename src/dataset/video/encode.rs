@@ -247,3 +247,80 @@ fn broken(encoder: &str, why: impl ToString) -> Error {
         why: why.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn noise(seq: u64) -> Frame {
+        let mut state = seq as u32 * 7919 + 1;
+        let rgb: Vec<u8> = (0..160 * 128 * 3)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+            .collect();
+        Frame::new(160, 128, rgb, seq, Duration::ZERO).expect("whole")
+    }
+
+    #[test]
+    fn each_picture_gives_one_unit_even_where_the_bit_rate_is_far_too_low_for_it() {
+        let mut encoder = open_encoder(&Codec::H264, 160, 128, 30, 10).expect("built in");
+        for k in 0..60 {
+            let unit = encoder.encode(&noise(k)).expect("encoded");
+            assert_eq!(unit.key, k % 10 == 0, "{k}");
+            let length = u32::from_be_bytes([0, 1, 2, 3].map(|at| unit.bytes[at]));
+            assert!(length as usize + 4 <= unit.bytes.len());
+        }
+        assert_eq!(encoder.finish(), 60);
+    }
+
+    #[test]
+    fn an_episode_begins_with_a_key_frame_and_the_same_parameter_sets() {
+        let mut encoder = open_encoder(&Codec::H264, 160, 128, 30, 10).expect("built in");
+        let before = encoder.config().clone();
+        for k in 0..4 {
+            encoder.encode(&noise(k)).expect("encoded");
+        }
+        encoder.begin();
+        assert!(encoder.encode(&noise(4)).expect("encoded").key);
+        let other = open_encoder(&Codec::H264, 160, 128, 30, 10).expect("built in");
+        assert_eq!(&before, other.config());
+        assert_eq!(
+            (before.coding().to_string(), before.size()),
+            ("h264".to_owned(), Some((160, 128)))
+        );
+    }
+
+    #[test]
+    fn a_config_goes_through_a_journal() {
+        let encoder = open_encoder(&Codec::H264, 160, 128, 30, 10).expect("built in");
+        let text = serde_json::to_string(encoder.config()).expect("written");
+        let back: CodecConfig = serde_json::from_str(&text).expect("read");
+        assert_eq!(&back, encoder.config());
+        assert!(serde_json::from_str::<CodecConfig>("\"AAAA\"").is_err());
+    }
+
+    #[test]
+    fn pictures_of_another_size_are_scaled_and_broken_ones_refused() {
+        let mut encoder = open_encoder(&Codec::H264, 96, 64, 30, 10).expect("built in");
+        assert!(encoder.encode(&noise(0)).expect("scaled").key);
+        let said = encoder
+            .encode_rgb(&[0; 3])
+            .expect_err("too short")
+            .to_string();
+        assert!(said.contains("3 bytes") && said.contains("18432"), "{said}");
+    }
+
+    #[test]
+    fn odd_sizes_are_refused() {
+        for (width, height) in [(95, 64), (96, 63), (0, 64)] {
+            let said = open_encoder(&Codec::H264, width, height, 30, 10)
+                .err()
+                .expect("odd");
+            assert!(said.to_string().contains("even"), "{said}");
+        }
+    }
+}

@@ -11,6 +11,8 @@ mod film;
 pub mod mp4;
 pub mod pixels;
 mod scratch;
+#[cfg(test)]
+mod tests;
 mod unit;
 
 pub use encode::{Encoder, open_encoder};

@@ -82,7 +82,7 @@ const fn software(name: &'static str, coding: Coding, options: &'static [&'stati
 
 /// The first is LeRobot's own, with its settings.
 #[rustfmt::skip]
-pub(super) const KNOWN: [Known; 13] = [
+pub(super) static KNOWN: [Known; 13] = [
     software("libsvtav1", Coding::Av1, &["-preset", "12", "-crf", "30", "-svtav1-params", "fast-decode=0", "-pix_fmt", "yuv420p"]),
     software("libaom-av1", Coding::Av1, &["-cpu-used", "8", "-crf", "30", "-b:v", "0", "-row-mt", "1", "-lag-in-frames", "0", "-pix_fmt", "yuv420p"]),
     software("libx264", Coding::H264, &["-preset", "veryfast", "-crf", "23", "-bf", "0", "-pix_fmt", "yuv420p"]),

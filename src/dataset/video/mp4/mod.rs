@@ -139,3 +139,82 @@ pub fn write(
     }
     Ok(written)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Codec;
+    use super::super::encode::open_encoder;
+    use super::*;
+
+    fn config() -> CodecConfig {
+        open_encoder(&Codec::H264, 96, 64, 30, 10)
+            .expect("built in")
+            .config()
+            .clone()
+    }
+
+    #[test]
+    fn the_clock_is_ffmpegs() {
+        for (fps, is) in [
+            (30, (15360, 512)),
+            (60, (15360, 256)),
+            (15, (15360, 1024)),
+            (25, (12800, 512)),
+            (50, (12800, 256)),
+        ] {
+            assert_eq!(grid(fps), is, "{fps}");
+        }
+    }
+
+    fn samples(count: u32) -> Vec<Sample> {
+        let sample = |k| Sample {
+            size: 100 + k,
+            key: k % 10 == 0,
+        };
+        (0..count).map(sample).collect()
+    }
+
+    #[test]
+    fn the_table_of_contents_comes_first_and_says_where_the_units_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.mp4");
+        for count in [1, 2, 11, 400] {
+            let samples = samples(count);
+            let units = samples
+                .iter()
+                .map(|sample| Ok(vec![sample.size as u8; sample.size as usize]));
+            let mut file = vec![];
+            let written = write(&mut file, &config(), 30, &samples, units).expect("written");
+            assert_eq!(written, file.len() as u64);
+            let place = |name: &[u8]| file.windows(4).position(|window| window == name);
+            assert!(place(b"moov") < place(b"mdat") && place(b"elst").is_none());
+            std::fs::write(&path, &file).expect("written");
+            let contents = Contents::read(&path).expect("readable");
+            assert_eq!(contents.config, config());
+            assert_eq!((contents.timescale, contents.duration), (15360, Some(512)));
+            assert_eq!(contents.len(), samples.len());
+            for (k, (entry, sample)) in contents.entries.iter().zip(&samples).enumerate() {
+                assert_eq!((entry.size, entry.key), (sample.size, sample.key), "{k}");
+                assert_eq!(entry.shown_at, 512 * k as i64);
+                let unit = &file[entry.offset as usize..][..entry.size as usize];
+                assert!(unit.iter().all(|&byte| byte == sample.size as u8), "{k}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_film_that_cannot_be_played_is_refused() {
+        let two = samples(2);
+        let unit = |length: usize| Ok(vec![0; length]);
+        let said = |samples: &[Sample], units: Vec<io::Result<Vec<u8>>>| {
+            let said = write(&mut vec![], &config(), 30, samples, units);
+            said.expect_err("refused").to_string()
+        };
+        assert!(said(&[], vec![]).contains("key frame"));
+        assert!(said(&samples(2)[1..], vec![unit(101)]).contains("key frame"));
+        assert!(said(&two, vec![unit(100)]).contains("picture 1 is missing"));
+        assert!(said(&two, vec![unit(100), unit(7)]).contains("7 bytes, not 101"));
+        assert!(said(&two, vec![unit(100), unit(101), unit(1)]).contains("more than 2"));
+        assert!(head(&config(), 0, &two).is_err());
+    }
+}
