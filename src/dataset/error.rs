@@ -22,6 +22,12 @@ pub enum Error {
     /// Another program writes to it.
     #[error("another program records into {}: close it, or record into another folder", root.display())]
     Locked { root: PathBuf },
+    /// The hub, or the way to it.
+    #[error(transparent)]
+    Hub(#[from] crate::hub::Error),
+    /// Whoever listens wants no more of it.
+    #[error("cancelled")]
+    Cancelled,
     /// What was asked for is not in it.
     #[error("{0}")]
     Absent(String),

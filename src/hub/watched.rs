@@ -65,18 +65,18 @@ pub fn download(
             Ok(News::Bytes(bytes)) => seen += bytes,
             Ok(News::Done(done)) => return done.map_err(Failure::Api),
             Err(RecvTimeoutError::Timeout) if heard.elapsed() < silence => {
-                tell(progress, seen, *size)?;
+                say(progress, seen, *size)?;
                 continue;
             }
             // A thread that panicked says no more either.
             Err(_) => return Err(Failure::Silent),
         }
         heard = Instant::now();
-        tell(progress, seen, *size)?;
+        say(progress, seen, *size)?;
     }
 }
 
-fn tell(progress: Progress<'_>, seen: usize, size: usize) -> Result<(), Failure> {
+fn say(progress: Progress<'_>, seen: usize, size: usize) -> Result<(), Failure> {
     let fraction = (seen as f32 / size.max(1) as f32).min(1.0);
     match progress(fraction) {
         ControlFlow::Continue(()) => Ok(()),

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use crate::action::Action;
 use crate::dataset::read::Rows;
+use crate::dataset::schema::Feature;
+use crate::dataset::schema::columns::{ACTION, STATE};
 use crate::dataset::{self, Dataset};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Observation;
@@ -205,8 +207,8 @@ impl Record {
     fn of(dataset: &Dataset, episode: usize) -> Result<Self, dataset::Error> {
         let rows = dataset.rows(episode)?;
         Ok(Self {
-            states: values(&rows, "observation.state")?,
-            actions: values(&rows, "action")?,
+            states: values(&rows, STATE)?,
+            actions: values(&rows, ACTION)?,
             tasks: rows.task_indices(),
         })
     }
@@ -232,7 +234,7 @@ impl Record {
 
     fn names(&self, dataset: &Dataset) -> Vec<String> {
         let width = self.actions.first().map_or(0, Vec::len);
-        let named = dataset.info().feature("action").map(|it| it.names());
+        let named = dataset.info().features.get(ACTION).map(Feature::labels);
         let named = named.filter(|names| names.len() == width);
         let names = named.unwrap_or_else(|| match width {
             JOINT_COUNT => Joint::ALL.map(|joint| joint.to_string()).to_vec(),
@@ -252,7 +254,7 @@ impl Record {
 /// A column as rows of values.
 fn values(rows: &Rows, name: &str) -> Result<Vec<Vec<f32>>, dataset::Error> {
     let column = rows.column(name)?;
-    let numbers = column.numbers();
+    let numbers = column.values.floats().unwrap_or_default();
     let row = |row: &[f64]| row.iter().map(|&value| value as f32).collect();
     Ok(numbers.chunks_exact(column.width.max(1)).map(row).collect())
 }

@@ -9,7 +9,8 @@ use super::canvas::Canvas;
 use super::letters::Letters;
 use super::strip::{self, Bar, Caption};
 use super::{Progress, io as failed, tell, unfinished};
-use crate::dataset::read::Rows;
+use crate::dataset::schema::Feature;
+use crate::dataset::schema::columns::{ACTION, DRIVER, STATE};
 use crate::dataset::video::mp4::{self, Sample};
 use crate::dataset::video::{Encoder, open_encoder, pixels};
 use crate::dataset::{Codec, Dataset, Error, Outcome};
@@ -37,10 +38,10 @@ pub fn write(
     // Units wait on the disk: the table of contents comes before them, and a long episode is hundreds of megabytes.
     let spool_path = unfinished(file);
     let mut spool = Spool::new(&spool_path)?;
-    let made = (0..story.rows.len).try_for_each(|row| {
+    let made = (0..story.rows).try_for_each(|row| {
         let canvas = layout.draw(dataset, episode, row, &letters, &story.caption(row))?;
         spool.add(&mut encoder, &canvas)?;
-        tell(progress, row + 1, story.rows.len)
+        tell(progress, row + 1, story.rows)
     });
     let made = made.and_then(|()| spool.finish(&encoder, fps, file));
     std::fs::remove_file(&spool_path).ok();
@@ -156,9 +157,10 @@ impl Layout {
 
 /// What was done in an episode.
 struct Story {
-    rows: Rows,
+    rows: usize,
     name: String,
     fps: f64,
+    /// In words, by row.
     tasks: Vec<String>,
     joints: Vec<String>,
     states: Vec<f64>,
@@ -172,14 +174,16 @@ struct Story {
 impl Story {
     fn of(dataset: &Dataset, episode: usize) -> Result<Self, Error> {
         let rows = dataset.rows(episode)?;
-        let numbers = |key: &str| rows.column(key).map(|column| column.numbers()).unwrap_or_default();
-        let (states, actions) = (numbers("observation.state"), numbers("action"));
-        let feature = dataset.info().feature("action");
-        let width = feature.map_or(0, |feature| feature.width());
-        let mut joints = feature.map(|feature| feature.names()).unwrap_or_default();
+        let numbers = |key: &str| rows.table.get(key)?.values.floats();
+        let actions = numbers(ACTION).unwrap_or_default();
+        let feature = dataset.info().features.get(ACTION);
+        let width = feature.map_or(0, Feature::width);
+        let mut joints = feature.map(Feature::labels).unwrap_or_default();
         joints.resize_with(width, String::new);
         // A state of another width is none of these joints.
-        let states = if states.len() == rows.len * width { states } else { actions.clone() };
+        let states = numbers(STATE).filter(|states| states.len() == rows.len() * width);
+        let states = states.unwrap_or_else(|| actions.clone());
+        let task = |index: &usize| dataset.tasks().get(*index).cloned().unwrap_or_default();
         let ranges = (0..width).map(|joint| range(width, joint, [&states, &actions]));
         let outcome = match dataset.episode(episode)?.outcome {
             Outcome::Unmarked => "",
@@ -189,14 +193,14 @@ impl Story {
         Ok(Self {
             name: format!("{}, episode {episode}{outcome}", dataset.name()),
             fps: dataset.fps(),
-            tasks: dataset.tasks().to_vec(),
+            tasks: rows.task_indices().iter().map(task).collect(),
             ranges: ranges.collect(),
-            drivers: rows.scalars("smolpilot.driver"),
+            drivers: rows.scalars(DRIVER),
             interventions: rows.interventions().to_vec(),
             joints,
             states,
             actions,
-            rows,
+            rows: rows.len(),
         })
     }
 
@@ -209,13 +213,12 @@ impl Story {
             measured: of(&self.states, joint),
             commanded: of(&self.actions, joint),
         };
-        let task = self.rows.task_indices().get(row).copied();
         let took_over = self.interventions.get(row).copied().unwrap_or(false);
         let driver = self.drivers.as_ref().and_then(|drivers| drivers.get(row)).copied();
         let (driver, is_human) = who(driver, took_over);
         Caption {
-            task: task.and_then(|task| self.tasks.get(task)).cloned().unwrap_or_default(),
-            time: (row as f64 / self.fps, self.rows.len as f64 / self.fps),
+            task: self.tasks.get(row).cloned().unwrap_or_default(),
+            time: (row as f64 / self.fps, self.rows as f64 / self.fps),
             name: self.name.clone(),
             driver: driver.to_owned(),
             is_human,

@@ -84,16 +84,4 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ending_says_the_form() {
-        let form = |name: &str| Form::of(Path::new(name));
-        assert_eq!(form("a/b.MP4").unwrap(), Form::Film);
-        assert_eq!(form("b.csv").unwrap(), Form::Table);
-        assert_eq!(form("pictures").unwrap(), Form::Pictures);
-        let why = form("b.avi").unwrap_err().to_string();
-        assert!(why.contains(".mp4") && why.contains("b.avi"), "{why}");
-    }
-}
+mod tests;

@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::{io as failed, unfinished};
-use crate::dataset::read::{Column, Info, Rows, Values};
+use crate::dataset::read::Rows;
+use crate::dataset::schema::{Dtype, Feature, Features};
+use crate::dataset::table::{Column, Values};
 use crate::dataset::{Dataset, Error};
 
 /// Writes it; pictures are left out.
@@ -14,7 +16,7 @@ pub fn write(dataset: &Dataset, episode: usize, file: &Path) -> Result<(), Error
     let part = unfinished(file);
     let out = File::create(&part).map_err(failed(&part))?;
     let mut out = BufWriter::new(out);
-    lines(&mut out, &rows, dataset.info(), dataset.tasks()).map_err(failed(&part))?;
+    lines(&mut out, &rows, &dataset.info().features, dataset.tasks()).map_err(failed(&part))?;
     out.into_inner()
         .map_err(io::IntoInnerError::into_error)
         .and_then(|out| out.sync_all())
@@ -22,15 +24,22 @@ pub fn write(dataset: &Dataset, episode: usize, file: &Path) -> Result<(), Error
         .map_err(failed(file))
 }
 
-fn lines(out: &mut dyn Write, rows: &Rows, info: &Info, tasks: &[String]) -> io::Result<()> {
-    let columns: Vec<&(String, Column)> = rows
+fn lines(
+    out: &mut dyn Write,
+    rows: &Rows,
+    features: &Features,
+    tasks: &[String],
+) -> io::Result<()> {
+    let columns: Vec<&Column> = rows
+        .table
         .columns
         .iter()
-        .filter(|(_, column)| !matches!(column.values, Values::Picture(_)))
+        .filter(|column| !matches!(column.values, Values::Pictures(_)))
         .collect();
     let mut names = vec![];
-    for (key, column) in &columns {
-        let parts = info.feature(key).map(|it| it.names()).unwrap_or_default();
+    for column in &columns {
+        let key = &column.name;
+        let parts = features.get(key).map(Feature::labels).unwrap_or_default();
         names.extend((0..column.width).map(|at| match parts.get(at) {
             _ if column.width == 1 => key.clone(),
             Some(part) if parts.len() == column.width => format!("{key}.{part}"),
@@ -41,10 +50,16 @@ fn lines(out: &mut dyn Write, rows: &Rows, info: &Info, tasks: &[String]) -> io:
     let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
     writeln!(out, "{}", names.join(","))?;
     let indices = rows.task_indices();
-    for row in 0..rows.len {
-        for (_, column) in &columns {
+    // Half as wide, they are written with no more digits than they have.
+    let is_single = |column: &&Column| {
+        let feature = features.get(&column.name);
+        feature.is_some_and(|it| it.dtype == Dtype::Float32)
+    };
+    let single: Vec<bool> = columns.iter().map(is_single).collect();
+    for row in 0..rows.len() {
+        for (column, single) in columns.iter().zip(&single) {
             for at in row * column.width..(row + 1) * column.width {
-                write!(out, "{},", value(&column.values, at))?;
+                write!(out, "{},", value(&column.values, at, *single))?;
             }
         }
         let task = indices.get(row).and_then(|task| tasks.get(*task));
@@ -54,14 +69,13 @@ fn lines(out: &mut dyn Write, rows: &Rows, info: &Info, tasks: &[String]) -> io:
 }
 
 /// A value as it is written; empty where there is none.
-fn value(values: &Values, at: usize) -> String {
+fn value(values: &Values, at: usize, single: bool) -> String {
     let text = match values {
-        Values::Float(values) => values.get(at).map(ToString::to_string),
-        Values::Double(values) => values.get(at).map(ToString::to_string),
-        Values::Int(values) => values.get(at).map(ToString::to_string),
-        Values::Bool(values) => values.get(at).map(|&it| u8::from(it).to_string()),
-        Values::Text(values) => values.get(at).map(|text| quoted(text)),
-        Values::Picture(_) => None,
+        Values::Floats(values) if single => values.get(at).map(|&it| (it as f32).to_string()),
+        Values::Floats(values) => values.get(at).map(ToString::to_string),
+        Values::Integers(values) => values.get(at).map(ToString::to_string),
+        Values::Texts(values) => values.get(at).map(|text| quoted(text)),
+        Values::Pictures(_) => None,
     };
     text.unwrap_or_default()
 }
@@ -82,8 +96,9 @@ mod tests {
     fn a_field_that_holds_a_comma_or_a_quote_is_quoted() {
         assert_eq!(quoted("put it in the box"), "put it in the box");
         assert_eq!(quoted("a \"red\", cube"), "\"a \"\"red\"\", cube\"");
-        assert_eq!(value(&Values::Float(vec![0.1, 2.0]), 0), "0.1");
-        assert_eq!(value(&Values::Bool(vec![true]), 0), "1");
-        assert_eq!(value(&Values::Int(vec![]), 3), "");
+        let floats = Values::Floats(vec![f64::from(0.1_f32), 0.25]);
+        assert_eq!([0, 1].map(|at| value(&floats, at, true)), ["0.1", "0.25"]);
+        assert_eq!(value(&Values::Integers(vec![7]), 0, false), "7");
+        assert_eq!(value(&Values::Integers(vec![]), 3, false), "");
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::card::card;
 use super::files::{CARD, FOLDERS, INFO, below};
+use crate::dataset::lock::Lock;
+use crate::dataset::schema::Info;
 use crate::dataset::{Dataset, Error};
 use crate::hub::sending::{Content, Parcel, Sent, Shipment};
 use crate::hub::{self, Hub, HubId, Progress};
@@ -34,6 +34,8 @@ pub fn upload(
     progress: Progress<'_>,
 ) -> Result<Sent, Error> {
     let dataset = Dataset::open(root)?;
+    // Nobody may record on meanwhile: what is hashed now is what must be read later.
+    let _lock = Lock::take(root)?;
     if dataset.episodes().is_empty() {
         return Err(Error::Absent(format!("{} has no whole episode yet", root.display())));
     }
@@ -57,7 +59,7 @@ pub fn upload(
             let info = there.fetch(INFO, &mut |_| ControlFlow::Continue(()))?;
             let info = std::fs::read(info).ok();
             let info = info.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            same(&dataset, &info.unwrap_or_default(), removed.len())
+            same(&dataset, info.as_ref(), removed.len())
                 .map_err(|why| Error::Absent(format!("`{id}` {why}: choose another name, or say to replace it")))?;
         }
     }
@@ -111,17 +113,19 @@ fn listed(dataset: &Dataset) -> Result<BTreeSet<String>, Error> {
 }
 
 /// Whether what is there can be this data set, before some episodes were added.
-fn same(dataset: &Dataset, info: &Value, strange: usize) -> Result<(), String> {
-    let features = |info: &Value| -> BTreeSet<String> {
-        let features = info["features"].as_object();
-        features.into_iter().flatten().map(|(name, _)| name.clone()).collect()
+fn same(dataset: &Dataset, there: Option<&Info>, strange: usize) -> Result<(), String> {
+    let Some(there) = there else {
+        return Err("holds a data set that cannot be read".to_owned());
     };
-    let own = Value::Object(dataset.info().raw.clone());
-    let episodes = info["total_episodes"].as_u64().unwrap_or_default();
-    if features(info) != features(&own) || info["fps"].as_f64() != own["fps"].as_f64() {
+    let names = |info: &Info| -> BTreeSet<String> {
+        info.features.iter().map(|(name, _)| name.to_owned()).collect()
+    };
+    let own = dataset.info();
+    if names(there) != names(own) || there.fps != own.fps {
         return Err("is a data set with other features or another rate".to_owned());
     }
-    if episodes > dataset.episodes().len() as u64 || strange > 0 {
+    let episodes = there.total_episodes;
+    if episodes > dataset.episodes().len() || strange > 0 {
         return Err(format!(
             "has {episodes} episodes, and {strange} files that this data set has not"
         ));
