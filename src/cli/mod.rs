@@ -11,6 +11,8 @@ mod output;
 mod parse;
 mod policy;
 mod predict;
+mod record;
+mod replay;
 mod rig;
 mod run;
 mod teleop;
@@ -45,6 +47,7 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
     match &cli.verb {
         Some(Verb::Run(args)) => run::run(args, out),
         Some(Verb::Teleop(args)) => teleop::run(args, out),
+        Some(Verb::Replay(args)) => replay::run(args, out),
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
@@ -54,6 +57,7 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Sim(args)) => match &args.verb {
             SimVerb::Emulate(args) => emulate::run(args, out, err),
             SimVerb::Eval(args) => lab::eval(args, out),
+            SimVerb::Record(args) => record::sim(args, out),
         },
         Some(Verb::Lab(args)) => lab::run(args, out),
         None => window(&cli.window, err),

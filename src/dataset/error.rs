@@ -22,12 +22,29 @@ pub enum Error {
     /// Another program writes to it.
     #[error("another program records into {}: close it, or record into another folder", root.display())]
     Locked { root: PathBuf },
+<<<<<<< HEAD
     /// The hub, or the way to it.
     #[error(transparent)]
     Hub(#[from] crate::hub::Error),
     /// Whoever listens wants no more of it.
     #[error("cancelled")]
     Cancelled,
+=======
+    /// The disk has too little room to record on.
+    #[error(
+        "{} MB are left on the disk of {}, and {} MB are kept free. Make room, or record into another folder",
+        left / 1_000_000, root.display(), reserve / 1_000_000
+    )]
+    Full {
+        root: PathBuf,
+        /// Bytes.
+        left: u64,
+        reserve: u64,
+    },
+    /// The episode that ran was ended; why, and what became of it.
+    #[error("{0}")]
+    Ended(String),
+>>>>>>> session
     /// What was asked for is not in it.
     #[error("{0}")]
     Absent(String),

@@ -19,6 +19,8 @@ pub struct RecorderView {
     pub saving: Vec<Saving>,
     /// Episodes that an earlier session left unfinished, to be recovered or dropped.
     pub interrupted: Vec<Interrupted>,
+    /// The episode that was discarded last; it can be recovered until the next one begins.
+    pub discarded: Option<Interrupted>,
     pub disk: Option<Disk>,
     /// The last thing that went wrong, with the way out; gone with the next that goes right.
     pub trouble: Option<String>,

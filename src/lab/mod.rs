@@ -14,7 +14,9 @@ mod row;
 mod runner;
 mod scenario;
 mod seat;
+mod studio;
 mod table;
+mod take;
 
 pub use compare::{Asked, CompareError, Comparison, Question, compare};
 pub use course::{Course, EpisodeRow, Runs};
@@ -27,3 +29,5 @@ pub use report::Report;
 pub use row::Row;
 pub use runner::{Progress, Runner};
 pub use scenario::{Outcome, Scenario};
+pub use studio::Studio;
+pub use take::{Demonstration, Take};

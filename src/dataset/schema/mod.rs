@@ -4,7 +4,7 @@
 
 pub mod columns;
 mod feature;
-mod info;
+pub mod info;
 mod place;
 mod plan;
 

@@ -3,12 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FeatureStats, QUANTILES};
-
-/// Pictures whose longer side is below it are looked at pixel by pixel; larger ones are thinned to about [`THINNED`] pixels.
-///
-/// Source: `auto_downsample_height_width` of `lerobot/datasets/compute_stats.py`.
-const LARGE: u32 = 300;
-const THINNED: u32 = 150;
+use crate::dataset::video::pixels::sampled;
 
 /// What `count` of a camera counts. LeRobot counts pictures when it encodes after an episode, pixels when it encodes during it;
 /// one data set must not mix them, as its mean is weighted by it.
@@ -37,18 +32,14 @@ impl Default for Pictures {
 }
 
 impl Pictures {
-    /// Adds a picture: RGB, 8 bits a colour, row-major.
+    /// Adds a picture: RGB, 8 bits a colour, row-major. Large ones are thinned as LeRobot does.
     pub fn push(&mut self, width: u32, height: u32, rgb: &[u8]) {
-        let stride = stride(width, height);
-        let row_bytes = width as usize * 3;
         let (red, rest) = self.levels.split_at_mut(256);
         let (green, blue) = rest.split_at_mut(256);
-        for row in rgb.chunks_exact(row_bytes.max(3)).step_by(stride) {
-            for pixel in row.chunks_exact(3).step_by(stride) {
-                red[pixel[0] as usize] += 1;
-                green[pixel[1] as usize] += 1;
-                blue[pixel[2] as usize] += 1;
-            }
+        for [r, g, b] in sampled(rgb, width, height) {
+            red[r as usize] += 1;
+            green[g as usize] += 1;
+            blue[b as usize] += 1;
         }
         self.pictures += 1;
     }
@@ -86,16 +77,6 @@ impl Pictures {
             },
             quantiles: Some(quantiles),
         })
-    }
-}
-
-/// Every how many-th pixel is looked at, both ways.
-fn stride(width: u32, height: u32) -> usize {
-    let longer = width.max(height);
-    if longer < LARGE {
-        1
-    } else {
-        (longer / THINNED) as usize
     }
 }
 
@@ -182,10 +163,6 @@ mod tests {
 
     #[test]
     fn large_pictures_are_thinned_as_lerobot_does() {
-        assert_eq!(stride(640, 480), 4);
-        assert_eq!(stride(480, 640), 4);
-        assert_eq!(stride(299, 200), 1);
-        assert_eq!(stride(1280, 720), 8);
         let mut pictures = Pictures::default();
         pictures.push(640, 480, &picture(640, 480, 0));
         assert_eq!(
