@@ -52,7 +52,7 @@ pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
         ));
     }
     let lasted = times.last().copied().unwrap_or(0.0) / NANOSECONDS;
-    let planned = (rows.len.max(1) - 1) as f64 * period;
+    let planned = (rows.len().max(1) - 1) as f64 * period;
     if planned > 1.0 && (lasted / planned - 1.0).abs() > RATE_OFF {
         let what = format!("took {lasted:.2} s, its rows at {} fps say {planned:.2} s", info.fps);
         report.add(here(

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::dataset::read::listing::{files_below, seconds};
+use crate::dataset::read::listing::seconds;
+use crate::dataset::read::parquet_file::files_below;
 use crate::dataset::read::{Camera, Span, opening};
 use crate::dataset::schema::{Feature, Info, canonical_codec};
 use crate::dataset::video::mp4::{Contents, grid};
@@ -58,7 +59,7 @@ pub fn check(
 
 fn orphans<T>(root: &Path, camera: &Camera, used: &BTreeMap<&Path, T>, report: &mut Report) {
     let folder = root.join("videos").join(&camera.key);
-    let files: Vec<PathBuf> = files_below(&folder, "mp4").unwrap_or_default();
+    let files: Vec<PathBuf> = files_below(&folder, "mp4");
     for path in files {
         let file = path.strip_prefix(root).unwrap_or(&path);
         if !used.contains_key(file) {
@@ -109,7 +110,7 @@ impl Reel<'_> {
 
     /// Whether the episodes follow each other without a gap; how many pictures they need.
     fn places(&self, report: &mut Report) -> usize {
-        let fps = f64::from(self.fps);
+        let fps = self.fps;
         let mut next = 0;
         for (episode, length, span) in self.shows {
             let due = seconds(next, fps);
@@ -124,7 +125,7 @@ impl Reel<'_> {
                 report.add(self.here(finding).episode(*episode));
             }
             let (lasts, rows) = (span.to_s - span.from_s, seconds(*length, fps));
-            if (lasts - rows).abs() > 0.5 / fps {
+            if (lasts - rows).abs() > 0.5 / f64::from(fps) {
                 let what = format!("lasts {lasts:.6} s, its rows {rows:.6} s");
                 let finding = Finding::error("video.to_timestamp", what);
                 report.add(self.here(finding).episode(*episode));
@@ -145,7 +146,7 @@ impl Reel<'_> {
             };
             report.add(self.here(Finding::error("video.frames", what).advice(advice)));
         }
-        let lasts = seconds(there, f64::from(self.fps));
+        let lasts = seconds(there, self.fps);
         if lasts > LONGEST_S {
             let what = format!("is {lasts:.0} s long: beyond {LONGEST_S} s times are coarser than LeRobot's tolerance");
             let finding = Finding::warning("video.length", what)
@@ -156,7 +157,7 @@ impl Reel<'_> {
 
     /// Pictures must be at k / fps, from 0.
     fn times(&self, contents: &Contents, report: &mut Report) {
-        let fps = f64::from(self.fps);
+        let fps = self.fps;
         let begin = contents.begins_at_s;
         let off = (0..contents.len())
             .map(|k| (begin + contents.seconds(k) - seconds(k, fps)).abs())

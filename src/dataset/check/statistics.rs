@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::dataset::read::Rows;
 use crate::dataset::schema::{Feature, Info};
+use crate::dataset::stats::FeatureStats;
 
 use super::finding::{Finding, Report};
 use super::lists::{Listed, STATISTICS};
@@ -29,16 +30,16 @@ pub fn check_episode(
     report: &mut Report,
 ) {
     for (key, feature) in info.features.columns() {
-        let Ok(column) = rows.column(key) else {
+        let Some(column) = rows.table.get(key).filter(|_| !feature.dtype.is_picture()) else {
             continue;
         };
-        let numbers = column.numbers();
-        if numbers.is_empty() || feature.dtype.is_picture() {
+        let Some(numbers) = column.values.floats().filter(|numbers| !numbers.is_empty()) else {
             continue;
-        }
+        };
         let moments = Moments::of(&numbers, column.width);
-        if let Some(said) = listed.statistics.get(key) {
-            for (off, what) in differences(said, &moments) {
+        let said = listed.statistics.iter().find(|(name, _)| name == key);
+        if let Some((_, said)) = said {
+            for (off, what) in differences(&named(said), &moments) {
                 let finding = match off > WRONG {
                     true => Finding::warning("episodes.stats_differ", format!("statistics of {key}: {what}")),
                     false => Finding::note("episodes.stats_differ", format!("statistics of {key}: {what}")),
@@ -48,6 +49,22 @@ pub fn check_episode(
         }
         totals.entry(key.to_owned()).or_default().merge(&moments);
     }
+}
+
+/// Statistics by their names.
+fn named(stats: &FeatureStats) -> BTreeMap<String, Vec<f64>> {
+    let parts = [
+        ("min", &stats.min),
+        ("max", &stats.max),
+        ("mean", &stats.mean),
+        ("std", &stats.std),
+    ];
+    let mut named: BTreeMap<_, _> = parts
+        .into_iter()
+        .map(|(name, values)| (name.to_owned(), values.clone()))
+        .collect();
+    named.insert("count".to_owned(), vec![stats.count as f64]);
+    named
 }
 
 /// Checks `meta/stats.json` against the rows of all episodes.

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 
 use crate::dataset::Error;
-use crate::dataset::read::listing::files_below;
-use crate::dataset::read::parquet_file::ParquetFile;
-use crate::dataset::read::{Column, Rows, Values};
+use crate::dataset::read::Rows;
+use crate::dataset::read::parquet_file::{Footer, explained, files_below};
+use crate::dataset::schema::columns::EPISODE_INDEX;
 use crate::dataset::schema::{Dtype, Feature, Info};
+use crate::dataset::table::{Column, Table as Columns, Values, rows};
 
 use super::finding::{Finding, Report};
 use super::lists::Listed;
@@ -30,10 +31,6 @@ pub fn check(
 ) -> Totals {
     let mut totals = Totals::new();
     let files = files_below(&root.join("data"), "parquet");
-    let files = files.unwrap_or_else(|error| {
-        report.add(Finding::error("data.unreadable", error.to_string()).file("data"));
-        Vec::new()
-    });
     let relative = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_path_buf();
     let on_disk: BTreeSet<PathBuf> = files.iter().map(relative).collect();
     let mut by_file: BTreeMap<&Path, Vec<&Listed>> = BTreeMap::new();
@@ -85,33 +82,35 @@ struct Table<'a> {
 
 impl Table<'_> {
     fn check(&self, path: &Path, totals: &mut Totals, report: &mut Report) -> Result<(), Error> {
-        let file = ParquetFile::open(path)?;
-        self.columns(&file, report);
-        self.layout(&file, report);
-        // Pictures make a table large, and are looked at elsewhere.
-        let picture = |name: &str| {
-            let feature = self.info.features.get(name);
-            feature.is_some_and(|it| it.dtype.is_picture())
+        let footer = Footer::read(path)?;
+        self.columns(&footer, report);
+        self.layout(&footer, report);
+        let mut table = Columns {
+            rows: footer.rows(),
+            columns: Vec::new(),
         };
-        let (columns, left_out) = file.columns(|name| !picture(name), 0..file.rows())?;
-        for (name, why) in left_out {
-            let what = format!("column {name} {why}");
-            report.add(Finding::error("data.dtype", what).file(self.file));
+        for name in footer.names() {
+            // Pictures make a table large, and are looked at elsewhere.
+            let feature = self.info.features.get(&name);
+            if feature.is_some_and(|it| it.dtype.is_picture()) {
+                continue;
+            }
+            match rows::read(path, Some(&[&name]), None).map_err(explained) {
+                Ok(one) => table.columns.extend(one.columns),
+                Err(Error::Malformed { why, .. }) => {
+                    report.add(Finding::error("data.column", why).file(self.file));
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let rows = Rows {
-            episode: 0,
-            len: file.rows(),
-            columns,
-            left_out: Vec::new(),
-        };
-        self.values(&rows, report);
-        self.episodes(&rows, totals, report);
+        self.values(&table, report);
+        self.episodes(&table, totals, report);
         Ok(())
     }
 
     /// The names must be those of the features: LeRobot opens no data set with one more or less.
-    fn columns(&self, file: &ParquetFile, report: &mut Report) {
-        let there: BTreeSet<String> = file.names().into_iter().collect();
+    fn columns(&self, footer: &Footer, report: &mut Report) {
+        let there: BTreeSet<String> = footer.names().into_iter().collect();
         let wanted = self.info.features.columns().map(|(key, _)| key.to_owned());
         let wanted: BTreeSet<String> = wanted.collect();
         for name in wanted.difference(&there) {
@@ -129,7 +128,7 @@ impl Table<'_> {
             );
         }
         for (key, feature) in self.info.features.columns() {
-            if let Ok(field) = file.schema().field_with_name(key) {
+            if let Ok(field) = footer.schema().field_with_name(key) {
                 self.check_type(key, feature, field.data_type(), report);
             }
         }
@@ -151,15 +150,15 @@ impl Table<'_> {
         report.add(finding.file(self.file));
     }
 
-    fn layout(&self, file: &ParquetFile, report: &mut Report) {
-        if !file.footer_for_pyarrow("huggingface") {
+    fn layout(&self, footer: &Footer, report: &mut Report) {
+        if !footer.shows_pyarrow("huggingface") {
             report.add(
                 Finding::note("data.hf_metadata", "has no huggingface footer")
                     .file(self.file)
                     .advice("LeRobot reads it; only the hub's preview uses it"),
             );
         }
-        let groups = file.row_groups();
+        let groups = footer.row_groups();
         if groups != self.episodes.len() {
             let what = format!("has {groups} row groups for {} episodes", self.episodes.len());
             report.add(
@@ -169,7 +168,7 @@ impl Table<'_> {
             );
         }
         let odd = |how: &String| how != "SNAPPY" && how != "UNCOMPRESSED";
-        for how in file.compressions().into_iter().filter(odd) {
+        for how in footer.compressions().into_iter().filter(odd) {
             report.add(
                 Finding::warning("data.compression", format!("is compressed by {how}"))
                     .file(self.file)
@@ -179,23 +178,25 @@ impl Table<'_> {
     }
 
     /// Numbers that are none, and lists of other lengths than their feature's shape.
-    fn values(&self, rows: &Rows, report: &mut Report) {
-        for (name, column) in &rows.columns {
+    fn values(&self, table: &Columns, report: &mut Report) {
+        for column in &table.columns {
+            let name = &column.name;
             let Some(feature) = self.info.features.get(name) else {
                 continue;
             };
-            if column.width != feature.width() && rows.len > 0 {
-                let what = format!("{name} has {} values a row, its shape is {:?}", column.width, feature.shape);
+            if column.width != feature.width() && table.rows > 0 {
+                let shape = &feature.shape;
+                let what = format!("{name} has {} values a row, its shape is {shape:?}", column.width);
                 report.add(Finding::error("data.shape", what).file(self.file));
             }
             let bad = match &column.values {
-                Values::Float(values) => values.iter().filter(|it| !it.is_finite()).count(),
-                Values::Double(values) => values.iter().filter(|it| !it.is_finite()).count(),
+                Values::Floats(values) => values.iter().filter(|it| !it.is_finite()).count(),
                 _ => 0,
             };
             if bad > 0 {
+                let what = format!("{name} has {bad} values that are no numbers");
                 report.add(
-                    Finding::error("data.nonfinite", format!("{name} has {bad} values that are no numbers"))
+                    Finding::error("data.nonfinite", what)
                         .file(self.file)
                         .advice("training becomes NaN with the first batch that holds one; delete or trim the episode"),
                 );
@@ -203,26 +204,30 @@ impl Table<'_> {
         }
     }
 
-    fn episodes(&self, rows: &Rows, totals: &mut Totals, report: &mut Report) {
-        let Some(numbers) = rows.scalars("episode_index") else {
+    fn episodes(&self, table: &Columns, totals: &mut Totals, report: &mut Report) {
+        let numbers = table.get(EPISODE_INDEX).map(|column| &column.values);
+        let Some(Values::Integers(numbers)) = numbers else {
             return;
         };
         let mut there: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
-        for (row, &number) in numbers.iter().enumerate() {
-            there.entry(number as i64).or_default().push(row);
+        for (row, number) in numbers.iter().enumerate() {
+            there.entry(*number).or_default().push(row);
         }
         for listed in self.episodes {
             let index = listed.episode.index;
-            let Some(places) = i64::try_from(index).ok().and_then(|it| there.remove(&it)) else {
-                let what = "has no row of it";
+            let Some(places) = there.remove(&(index as i64)) else {
                 report.add(
-                    Finding::error("data.episode", what)
+                    Finding::error("data.episode", "has no row of it")
                         .file(self.file)
                         .episode(index),
                 );
                 continue;
             };
-            let part = picked(rows, &places, index);
+            let part = Rows {
+                episode: index,
+                table: picked(table, &places),
+                left_out: Vec::new(),
+            };
             arithmetic::check(self.file, self.info, self.tasks, listed, &part, report);
             capture::check(self.file, self.info, &part, report);
             joints::check(self.file, self.info, &part, report);
@@ -237,41 +242,30 @@ impl Table<'_> {
 }
 
 /// The rows at `places`.
-fn picked(rows: &Rows, places: &[usize], episode: usize) -> Rows {
-    let columns = rows.columns.iter().map(|(name, column)| {
-        let column = match &column.values {
-            Values::Float(it) => Values::Float(pick(it, column.width, places)),
-            Values::Double(it) => Values::Double(pick(it, column.width, places)),
-            Values::Int(it) => Values::Int(pick(it, column.width, places)),
-            Values::Bool(it) => Values::Bool(pick(it, column.width, places)),
-            Values::Text(it) => Values::Text(pick(it, column.width, places)),
-            Values::Picture(it) => Values::Picture(pick(it, column.width, places)),
-        }
-        .of_width(column.width);
-        (name.clone(), column)
-    });
-    Rows {
-        episode,
-        len: places.len(),
-        columns: columns.collect(),
-        left_out: Vec::new(),
+fn picked(table: &Columns, places: &[usize]) -> Columns {
+    let together = places.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    if let Some(&first) = places.first().filter(|_| together) {
+        return table.slice(first..first + places.len());
     }
-}
-
-impl Values {
-    fn of_width(self, width: usize) -> Column {
-        Column {
-            width,
-            values: self,
-        }
+    let columns = table.columns.iter().map(|column| Column {
+        name: column.name.clone(),
+        width: column.width,
+        values: match &column.values {
+            Values::Floats(it) => Values::Floats(pick(it, column.width, places)),
+            Values::Integers(it) => Values::Integers(pick(it, column.width, places)),
+            Values::Texts(it) => Values::Texts(pick(it, column.width, places)),
+            Values::Pictures(it) => Values::Pictures(pick(it, column.width, places)),
+        },
+    });
+    Columns {
+        rows: places.len(),
+        columns: columns.collect(),
     }
 }
 
 fn pick<T: Clone>(values: &[T], width: usize, places: &[usize]) -> Vec<T> {
-    places
-        .iter()
-        .flat_map(|&row| values[row * width..(row + 1) * width].iter().cloned())
-        .collect()
+    let row = |&row: &usize| values[row * width..(row + 1) * width].iter().cloned();
+    places.iter().flat_map(row).collect()
 }
 
 /// The type of one value of a feature.

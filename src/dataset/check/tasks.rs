@@ -5,52 +5,52 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::dataset::read::parquet_file::ParquetFile;
-use crate::dataset::read::{Column, Values};
+use crate::dataset::read::parquet_file::{Footer, explained};
 use crate::dataset::schema::Info;
+use crate::dataset::table::tasks::PATH;
+use crate::dataset::table::{Table, Values, rows};
 
 use super::finding::{Finding, Report};
 
-const FILE: &str = "meta/tasks.parquet";
-
 /// Checks the tasks and returns them in the order of the file.
 pub fn check(root: &Path, info: &Info, report: &mut Report) -> Vec<String> {
-    let read = ParquetFile::open(root.join(FILE))
-        .and_then(|file| Ok((file.columns(|_| true, 0..file.rows())?.0, file)));
-    let (columns, file) = match read {
+    let path = root.join(PATH);
+    let read = Footer::read(&path).and_then(|footer| Ok((rows::read(&path, None, None)?, footer)));
+    let (table, footer) = match read {
         Ok(read) => read,
         Err(error) => {
+            let error = explained(error);
             report.add(
                 Finding::error("tasks.missing", error.to_string())
-                    .file(FILE)
+                    .file(PATH)
                     .advice("without it no row has a task; LeRobot looks for it on the hub"),
             );
             return Vec::new();
         }
     };
-    pandas(&file, &columns, report);
-    let words = columns.iter().find_map(|(_, column)| match &column.values {
-        Values::Text(words) => Some(words.clone()),
+    pandas(&footer, &table, report);
+    let words = table.columns.iter().find_map(|column| match &column.values {
+        Values::Texts(words) => Some(words.clone()),
         _ => None,
     });
     let Some(words) = words else {
         let what = "has no column with the tasks in words";
-        report.add(Finding::error("tasks.index", what).file(FILE));
+        report.add(Finding::error("tasks.index", what).file(PATH));
         return Vec::new();
     };
-    order(&columns, &words, report);
+    order(&table, &words, report);
     let total = info.total_tasks;
     if total != words.len() {
         let what = format!("has {} tasks, meta/info.json says {total}", words.len());
-        report.add(Finding::error("tasks.total", what).file(FILE));
+        report.add(Finding::error("tasks.total", what).file(PATH));
     }
     words
 }
 
 /// The footer that makes the words the index of the table.
-fn pandas(file: &ParquetFile, columns: &[(String, Column)], report: &mut Report) {
-    let said: Value = file
-        .footer("pandas")
+fn pandas(footer: &Footer, table: &Table, report: &mut Report) {
+    let said: Value = footer
+        .text("pandas")
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
     let indices = said.get("index_columns").and_then(Value::as_array);
@@ -62,9 +62,8 @@ fn pandas(file: &ParquetFile, columns: &[(String, Column)], report: &mut Report)
         })
     };
     let is_text = |index: &str| {
-        columns.iter().any(|(name, column)| {
-            name == index && matches!(column.values, Values::Text(_))
-        })
+        let column = table.get(index);
+        column.is_some_and(|column| matches!(column.values, Values::Texts(_)))
     };
     let why = match index {
         None => "has no pandas metadata that names the task as the index",
@@ -72,34 +71,34 @@ fn pandas(file: &ParquetFile, columns: &[(String, Column)], report: &mut Report)
             "has pandas metadata that does not describe the index column"
         }
         Some(index) if !is_text(index) => "has an index that is not the task in words",
-        Some(_) if !file.footer_for_pyarrow("pandas") => {
+        Some(_) if !footer.shows_pyarrow("pandas") => {
             "has pandas metadata only outside of the arrow schema, where pyarrow does not look"
         }
         Some(_) => return,
     };
     report.add(
         Finding::error("tasks.pandas", why)
-            .file(FILE)
+            .file(PATH)
             .advice("LeRobot would return numbers in place of the task's words; `smolpilot data relabel` writes the file anew"),
     );
 }
 
-fn order(columns: &[(String, Column)], words: &[String], report: &mut Report) {
-    let numbers = columns.iter().find(|(name, _)| name == "task_index");
-    let Some(Values::Int(numbers)) = numbers.map(|(_, column)| &column.values) else {
+fn order(table: &Table, words: &[String], report: &mut Report) {
+    let numbers = table.get("task_index").map(|column| &column.values);
+    let Some(Values::Integers(numbers)) = numbers else {
         let what = "has no column task_index of integers";
-        report.add(Finding::error("tasks.columns", what).file(FILE));
+        report.add(Finding::error("tasks.columns", what).file(PATH));
         return;
     };
     if numbers.iter().zip(0..).any(|(&number, place)| number != place) {
         report.add(
             Finding::error("tasks.order", format!("numbers the tasks {numbers:?}"))
-                .file(FILE)
+                .file(PATH)
                 .advice("the row of a task must be its number: LeRobot goes by the place, and would show other words"),
         );
     }
     if words.iter().collect::<BTreeSet<_>>().len() != words.len() {
         let what = "has the same words under two numbers";
-        report.add(Finding::error("tasks.dup", what).file(FILE));
+        report.add(Finding::error("tasks.dup", what).file(PATH));
     }
 }

@@ -199,6 +199,17 @@ impl Dataset {
         self.read_rows(episode, Some(names), 0..episode.length)
     }
 
+    /// All columns of an episode but its pictures.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub fn numbers(&self, episode: usize) -> Result<Rows, Error> {
+        let columns = self.info.features.columns();
+        let names = columns.filter(|(_, feature)| !feature.dtype.is_picture());
+        let names: Vec<_> = names.map(|(name, _)| name).collect();
+        self.columns(episode, &names)
+    }
+
     /// The columns of these names, all when `None`, of a `part` of an episode's rows.
     fn read_rows(
         &self,
