@@ -9,6 +9,7 @@ mod gamepad;
 mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
+mod film;
 mod lab_bench;
 pub mod log;
 #[cfg(feature = "gui")]
@@ -16,7 +17,6 @@ mod pad;
 mod recording;
 #[cfg(feature = "gui")]
 pub mod session;
-mod recording;
 mod supply;
 mod tabletop;
 mod takeoff;

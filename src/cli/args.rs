@@ -168,7 +168,8 @@ pub struct RigArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub arms: ArmArgs,
-    /// A camera: a device id or path, an image, or a directory of images [may be repeated]
+    /// A camera: a device id or path, an image, a directory of images, a film, or a recorded episode, `DIR#3/front` [may be
+    /// repeated]
     #[arg(long = "camera", value_name = "NAME=SOURCE")]
     pub cameras: Vec<camera::Spec>,
     /// A view of the checkpoint and the camera that feeds it [may be repeated]

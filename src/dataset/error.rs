@@ -22,14 +22,12 @@ pub enum Error {
     /// Another program writes to it.
     #[error("another program records into {}: close it, or record into another folder", root.display())]
     Locked { root: PathBuf },
-<<<<<<< HEAD
     /// The hub, or the way to it.
     #[error(transparent)]
     Hub(#[from] crate::hub::Error),
     /// Whoever listens wants no more of it.
     #[error("cancelled")]
     Cancelled,
-=======
     /// The disk has too little room to record on.
     #[error(
         "{} MB are left on the disk of {}, and {} MB are kept free. Make room, or record into another folder",
@@ -44,7 +42,6 @@ pub enum Error {
     /// The episode that ran was ended; why, and what became of it.
     #[error("{0}")]
     Ended(String),
->>>>>>> session
     /// What was asked for is not in it.
     #[error("{0}")]
     Absent(String),
