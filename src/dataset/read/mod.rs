@@ -286,7 +286,9 @@ fn read_columns(
     names: Option<&[&str]>,
     place: &Range<usize>,
 ) -> Result<(Table, Vec<(String, String)>), Error> {
-    let read = |names| rows::read(path, names, Some(place.clone())).map_err(explained);
+    let read = |names: Option<&[&str]>| {
+        rows::read(path, names, Some(place.clone())).map_err(explained)
+    };
     let error = match read(names) {
         Ok(table) => return Ok((table, Vec::new())),
         Err(error) => error,
