@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::dataset::journal::{Commit, Header, Journal, Whole};
-use crate::dataset::lock::{Lock, WORKSHOP};
+use crate::dataset::lock::WORKSHOP;
 use crate::dataset::{Disk, Error, Interrupted, Plan, disk};
 
 /// Where a discarded journal waits until the next episode begins.
@@ -181,19 +181,15 @@ impl Shelf {
         Ok(())
     }
 
-    /// Leaves the data set as others expect it: what was discarded goes, and the folder of the journals, if none is left.
+    /// Leaves the data set as others expect it: what was discarded goes, and the folder of the journals, if none is left. For
+    /// whoever holds the data set's lock.
     ///
     /// # Errors
-    /// The disk cannot be written, or somebody records into the data set again.
+    /// The disk cannot be written.
     pub fn close(&self) -> Result<(), Error> {
         self.empty_trash()?;
         let folder = self.folder();
-        if !folder.is_dir() || !folders(&folder)?.is_empty() {
-            return Ok(());
-        }
-        // Held, so that no other program begins a journal in the folder while it goes.
-        let _held = Lock::take(&self.root)?;
-        if folders(&folder)?.is_empty() {
+        if folder.is_dir() && folders(&folder)?.is_empty() {
             self.disk.remove_folder(&folder)?;
         }
         Ok(())

@@ -365,17 +365,13 @@ impl Recorder {
             let finished = take.finish();
             finished.interrupted().into_iter().for_each(|left| self.offer(left));
         }
-        self.saver.settle();
+        self.saver.close();
         let mut view = self.view();
         view.discarded = None;
         let failed = self.board.with(|state| !state.failed.is_empty());
         if failed {
             let why = "an episode could not be saved and can be recovered".to_owned();
             return Err(Error::Ended(view.trouble.unwrap_or(why)));
-        }
-        if let Err(error) = self.shelf.close() {
-            // The data set is whole; a folder that LeRobot looks past is all that stays.
-            log::warn!("the folder of the journals stays: {error}");
         }
         Ok(view)
     }

@@ -25,6 +25,8 @@ enum Job {
     Keep(Box<Take>, Outcome),
     /// One that lies whole in its journal.
     Journal(Journal, Commit),
+    /// The last: nothing but the data set is to stay.
+    Tidy,
 }
 
 /// The way to the thread. Dropping it waits until everything that was asked for is done.
@@ -87,8 +89,17 @@ impl Saver {
 }
 
 impl Saver {
+    /// Waits until everything that was asked for is done, and leaves nothing but the data set and what can be recovered.
+    pub fn close(&mut self) {
+        if let Some(jobs) = &self.jobs {
+            // A thread that is gone leaves what it leaves.
+            jobs.send(Job::Tidy).ok();
+        }
+        self.settle();
+    }
+
     /// Waits until everything that was asked for is done; nothing more can be asked.
-    pub fn settle(&mut self) {
+    fn settle(&mut self) {
         self.jobs = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             log::error!("the thread that saves episodes had panicked");
@@ -123,6 +134,7 @@ impl Desk {
 
     fn take_on(&mut self, job: Job) {
         let (journal, commit) = match job {
+            Job::Tidy => return self.tidy(),
             Job::Journal(journal, commit) => (journal, commit),
             Job::Keep(take, outcome) => match self.settle(*take, outcome) {
                 Some(settled) => settled,
@@ -148,6 +160,18 @@ impl Desk {
                 let left = whole.map(|whole| journal.interrupted(&whole));
                 self.board.failed(left, &error);
             }
+        }
+    }
+
+    /// Removes the folder of the journals if none is left. The store's lock is held meanwhile, so that no other program begins
+    /// one there.
+    fn tidy(&self) {
+        let Some(_) = &self.store else {
+            return;
+        };
+        if let Err(error) = self.shelf.close() {
+            // The data set is whole; a folder that LeRobot looks past is all that stays.
+            log::warn!("the folder of the journals stays: {error}");
         }
     }
 
