@@ -29,7 +29,9 @@ fn film(path: &Path) -> Result<Reel, Error> {
     let (width, height) = film.size();
     let rate_hz = film.fps().ok_or_else(|| Error::Video {
         path: path.to_owned(),
-        why: "its pictures have no constant rate: write it anew with one (`ffmpeg -i IN -r 30 OUT`)".to_owned(),
+        why:
+            "its pictures have no constant rate: write it anew with one (`ffmpeg -i IN -r 30 OUT`)"
+                .to_owned(),
     })?;
     Ok(Reel {
         what: format!("film {} {width}x{height} {}", path.display(), film.coding()),
@@ -46,7 +48,10 @@ fn recorded(root: &Path, episode: usize, camera: &str) -> Result<Reel, Error> {
     let length = dataset.episode(episode)?.length;
     let (width, height) = size;
     Ok(Reel {
-        what: format!("{name} of {}, episode {episode}, {width}x{height}", dataset.name()),
+        what: format!(
+            "{name} of {}, episode {episode}, {width}x{height}",
+            dataset.name()
+        ),
         rate_hz: dataset.fps(),
         count: length as u64,
         picture: Box::new(move |row| {

@@ -3,13 +3,13 @@
 pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
+mod film;
 #[cfg(feature = "gui")]
 mod gamepad;
 #[cfg(feature = "gui")]
 mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
-mod film;
 mod lab_bench;
 pub mod log;
 #[cfg(feature = "gui")]

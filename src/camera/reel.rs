@@ -110,7 +110,10 @@ mod tests {
             let grabbed = show.grab().unwrap();
             let picture = grabbed.picture.unwrap();
             seen.push((picture.rgb[0], picture.captured_at.as_millis()));
-            assert!(show.grab().unwrap().picture.is_none(), "none before its time");
+            assert!(
+                show.grab().unwrap().picture.is_none(),
+                "none before its time"
+            );
             clock.advance(grabbed.wait);
         }
         assert_eq!(seen, [(0, 0), (1, 40), (2, 80), (0, 120), (1, 160)]);

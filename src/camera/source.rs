@@ -251,7 +251,12 @@ mod tests {
         };
         assert_eq!(parse(&place).unwrap(), episode);
         assert!(episode.to_string().starts_with("front of episode 3 in"));
-        assert!(parse("gone.mp4").unwrap_err().to_string().contains("gone.mp4"));
+        assert!(
+            parse("gone.mp4")
+                .unwrap_err()
+                .to_string()
+                .contains("gone.mp4")
+        );
     }
 
     #[test]

@@ -69,7 +69,11 @@ pub enum Error {
     )]
     NotYours { id: String, why: String },
     #[error("the hub refuses `{id}` (it answered {status}: {why})")]
-    Refused { id: String, status: u16, why: String },
+    Refused {
+        id: String,
+        status: u16,
+        why: String,
+    },
     #[error("cannot send {} to `{id}`: {why}", path.display())]
     Unreadable {
         id: String,

@@ -158,7 +158,8 @@ fn read_request(stream: &TcpStream, state: &Mutex<State>) -> std::io::Result<Opt
 impl State {
     /// The refusal that awaits a request, if it is of this kind: 0, or any other status.
     fn is_refused(&mut self, line: &str, kind: u16) -> Option<u16> {
-        let fits = |(words, status): &(&str, u16)| line.contains(words) && (*status == 0) == (kind == 0);
+        let fits =
+            |(words, status): &(&str, u16)| line.contains(words) && (*status == 0) == (kind == 0);
         let at = self.refusals.iter().position(fits)?;
         Some(self.refusals.remove(at).1)
     }
@@ -259,7 +260,9 @@ fn take(
     let path = request.path.as_str();
     // The addresses of the store are signed, and the token is not for it.
     let is_store = path.starts_with("/store/");
-    if is_store != request.token.is_empty() || !is_store && request.token != format!("Bearer {TOKEN}") {
+    if is_store != request.token.is_empty()
+        || !is_store && request.token != format!("Bearer {TOKEN}")
+    {
         return no(stream, 401);
     }
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -285,7 +288,11 @@ fn take(
         ("PUT", _) => {
             let name = path.trim_start_matches("/store/").to_owned();
             let tag = format!("ETag: \"e{}\"\r\n", request.body.len());
-            let at = if name.contains('/') { &mut state.pieces } else { &mut state.store };
+            let at = if name.contains('/') {
+                &mut state.pieces
+            } else {
+                &mut state.store
+            };
             at.insert(name, request.body.clone());
             say(stream, 200, &tag, "")
         }
@@ -332,7 +339,10 @@ fn hash(bytes: &[u8]) -> String {
 
 /// What is to be done for a large file.
 fn plan(endpoint: &str, state: &State, object: &Value) -> Value {
-    let (oid, size) = (object["oid"].as_str().unwrap(), object["size"].as_u64().unwrap());
+    let (oid, size) = (
+        object["oid"].as_str().unwrap(),
+        object["size"].as_u64().unwrap(),
+    );
     if state.store.contains_key(oid) {
         return json!({ "oid": oid, "size": size });
     }
@@ -357,7 +367,9 @@ fn commit(state: &mut State, line: &Value) {
     match line["key"].as_str().unwrap() {
         "file" => {
             let text = value["content"].as_str().unwrap();
-            let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+            let bytes = base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .unwrap();
             state.files.insert(path, Answer::File(bytes));
         }
         "lfsFile" => {

@@ -42,7 +42,8 @@ struct Sibling {
 
 impl Reading {
     pub(super) fn of(hub: &Hub, id: &HubId, api: &Api) -> Result<Self, Error> {
-        let refused = |err: ureq::Error| Error::from_api(id, "", ApiError::RequestError(Box::new(err)));
+        let refused =
+            |err: ureq::Error| Error::from_api(id, "", ApiError::RequestError(Box::new(err)));
         let named = api.repo(id.repo());
         let answer = named.info_request().query("blobs", "true").call();
         let body = answer.map_err(refused)?.into_body();

@@ -26,10 +26,12 @@ fn home_from(env: &dyn Fn(&str) -> Option<OsString>, user: Option<PathBuf>) -> O
 }
 
 fn token_from(env: &dyn Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<String> {
-    let named = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"].into_iter().find_map(|name| {
-        let token = env(name)?.into_string().ok()?;
-        kept(&token)
-    });
+    let named = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
+        .into_iter()
+        .find_map(|name| {
+            let token = env(name)?.into_string().ok()?;
+            kept(&token)
+        });
     named.or_else(|| {
         let file = env("HF_TOKEN_PATH").map(PathBuf::from);
         let file = file.or_else(|| Some(home?.join("token")))?;
@@ -58,7 +60,10 @@ mod tests {
         };
         assert_eq!(token_from(&env(&[]), home.clone()), None);
         std::fs::write(place.path().join("token"), "hf_file\n").unwrap();
-        assert_eq!(token_from(&env(&[]), home.clone()).as_deref(), Some("hf_file"));
+        assert_eq!(
+            token_from(&env(&[]), home.clone()).as_deref(),
+            Some("hf_file")
+        );
         let both = env(&[("HF_TOKEN", " "), ("HUGGING_FACE_HUB_TOKEN", "hf_old")]);
         assert_eq!(token_from(&both, home.clone()).as_deref(), Some("hf_old"));
         let elsewhere = env(&[("HF_TOKEN_PATH", "/nowhere/token")]);

@@ -191,7 +191,9 @@ fn bound(
             spec.views.join(", ")
         )));
     }
-    let pairs = bindings.into_iter().map(|binding| (binding.view, binding.camera));
+    let pairs = bindings
+        .into_iter()
+        .map(|binding| (binding.view, binding.camera));
     Ok(pairs.collect())
 }
 
@@ -275,7 +277,11 @@ fn measure(found: &mut Comparison, record: &Record) {
     }
     found.by_joint = whole.values();
     found.by_joint_held = held.values();
-    found.by_step = by_step.iter().filter(|it| it.count > 0).map(Mean::values).collect();
+    found.by_step = by_step
+        .iter()
+        .filter(|it| it.count > 0)
+        .map(Mean::values)
+        .collect();
 }
 
 /// A mean absolute difference, joint by joint.
@@ -334,10 +340,20 @@ mod tests {
         };
         measure(&mut found, &record);
         // Of the chunk at row 8 two steps lie in the record.
-        assert_eq!(found.by_step, [[0.0, 2.0], [1.0, 2.0], [2.0, 2.0], [3.0, 2.0]]);
+        assert_eq!(
+            found.by_step,
+            [[0.0, 2.0], [1.0, 2.0], [2.0, 2.0], [3.0, 2.0]]
+        );
         let mean = (0.0 + 1.0 + 2.0 + 3.0 + 0.0 + 1.0) / 6.0;
-        assert!((found.by_joint[0] - mean).abs() < 1e-6, "{:?}", found.by_joint);
-        assert_eq!((found.by_joint[1], found.by_joint_held), (2.0, vec![mean, 2.0]));
+        assert!(
+            (found.by_joint[0] - mean).abs() < 1e-6,
+            "{:?}",
+            found.by_joint
+        );
+        assert_eq!(
+            (found.by_joint[1], found.by_joint_held),
+            (2.0, vec![mean, 2.0])
+        );
     }
 
     #[test]
@@ -353,7 +369,10 @@ mod tests {
         let why = record().fits(&spec(true, 2)).unwrap_err().to_string();
         assert!(why.contains("sees pictures"), "{why}");
         let why = record().fits(&spec(false, 6)).unwrap_err().to_string();
-        assert!(why.contains("actions of 6") && why.contains("2 and 2"), "{why}");
+        assert!(
+            why.contains("actions of 6") && why.contains("2 and 2"),
+            "{why}"
+        );
     }
 
     #[test]

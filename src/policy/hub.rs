@@ -22,11 +22,7 @@ pub struct Fetched {
 ///
 /// # Errors
 /// It is not in the cache and cannot be fetched; the words say why and what to do.
-pub fn checkpoint(
-    hub: &Hub,
-    id: &HubId,
-    progress: &mut dyn FnMut(f32),
-) -> Result<Fetched, Error> {
+pub fn checkpoint(hub: &Hub, id: &HubId, progress: &mut dyn FnMut(f32)) -> Result<Fetched, Error> {
     let whole = |directory: PathBuf| Fetched {
         directory,
         warnings: Vec::new(),

@@ -67,11 +67,18 @@ pub fn run(args: &CompareArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         views: args.views.clone(),
         seed: args.seed,
     };
-    let found = compare(&mut dataset, policy.as_mut(), &question, &mut until_stopped())?;
+    let found = compare(
+        &mut dataset,
+        policy.as_mut(),
+        &question,
+        &mut until_stopped(),
+    )?;
     if let Some(folder) = &args.out {
         write(&found, folder)?;
     }
-    deliver(out, args.json.json.as_ref(), &found, |out| table(&found, out))?;
+    deliver(out, args.json.json.as_ref(), &found, |out| {
+        table(&found, out)
+    })?;
     Ok(Outcome::Done)
 }
 
@@ -108,8 +115,15 @@ fn table(found: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     for warning in &found.warnings {
         writeln!(out, "  warning: {warning}")?;
     }
-    let steps: Vec<usize> = STEPS.into_iter().filter(|step| *step < found.by_step.len()).collect();
-    write!(out, "\nmean error, robot units\n{:<16}{:>9}{:>9}", "", "all", "at rest")?;
+    let steps: Vec<usize> = STEPS
+        .into_iter()
+        .filter(|step| *step < found.by_step.len())
+        .collect();
+    write!(
+        out,
+        "\nmean error, robot units\n{:<16}{:>9}{:>9}",
+        "", "all", "at rest"
+    )?;
     for step in &steps {
         write!(out, "{:>9}", format!("step {}", step + 1))?;
     }
@@ -122,7 +136,10 @@ fn table(found: &Comparison, out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(out)?;
     }
-    writeln!(out, "\nat rest: the error of an arm that stays where it was when the policy was asked")
+    writeln!(
+        out,
+        "\nat rest: the error of an arm that stays where it was when the policy was asked"
+    )
 }
 
 #[cfg(test)]
@@ -145,7 +162,10 @@ mod tests {
         let lift = text.lines().find(|line| line.starts_with("lift")).unwrap();
         let numbers: Vec<_> = lift.split_whitespace().skip(1).collect();
         assert_eq!(numbers, ["2.25", "4.00", "0.75", "0.75"]);
-        assert!(text.contains("camera1 sees no camera") && text.contains("step 10"), "{text}");
+        assert!(
+            text.contains("camera1 sees no camera") && text.contains("step 10"),
+            "{text}"
+        );
         assert!(!text.contains("step 25"));
     }
 }

@@ -29,7 +29,7 @@ pub struct UploadArgs {
     /// The data set's folder
     #[arg(value_name = "DIR")]
     root: PathBuf,
-    /// Its name on the hub, `owner/name`. The token is that of HF_TOKEN or of `hf auth login`
+    /// Its name on the hub, `owner/name`. The token is that of `HF_TOKEN` or of `hf auth login`
     #[arg(long, value_name = "ID")]
     to: String,
     /// If it has yet to be made there, only its owner sees it
@@ -74,7 +74,13 @@ pub fn send(args: &UploadArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         private: args.private,
         replace: args.replace,
     };
-    let sent = upload(&Hub::from_env(), &id(&args.to)?, &args.root, how, &mut until_stopped())?;
+    let sent = upload(
+        &Hub::from_env(),
+        &id(&args.to)?,
+        &args.root,
+        how,
+        &mut until_stopped(),
+    )?;
     writeln!(out, "{} ({} bytes sent)", sent.url, sent.bytes)?;
     Ok(Outcome::Done)
 }

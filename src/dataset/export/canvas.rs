@@ -34,7 +34,10 @@ impl Canvas {
     /// Fills a rectangle, as far as it is on the canvas.
     pub fn fill(&mut self, rect: Rect, colour: Colour) {
         let clip = |at: i32, most: u32| at.clamp(0, most as i32) as usize;
-        let (left, right) = (clip(rect.x, self.width), clip(rect.x + rect.width, self.width));
+        let (left, right) = (
+            clip(rect.x, self.width),
+            clip(rect.x + rect.width, self.width),
+        );
         let rows = clip(rect.y, self.height)..clip(rect.y + rect.height, self.height);
         for row in rows {
             let start = row * self.width as usize;
@@ -51,7 +54,8 @@ impl Canvas {
         }
         let at = (y as usize * self.width as usize + x as usize) * 3;
         for (old, new) in self.rgb[at..at + 3].iter_mut().zip(colour) {
-            let mixed = f32::from(*old) + (f32::from(new) - f32::from(*old)) * share.clamp(0.0, 1.0);
+            let mixed =
+                f32::from(*old) + (f32::from(new) - f32::from(*old)) * share.clamp(0.0, 1.0);
             *old = mixed.round() as u8;
         }
     }
@@ -64,7 +68,11 @@ impl Canvas {
         if bytes == 0 {
             return;
         }
-        for (row, line) in rgb.chunks_exact(bytes).enumerate().take(self.height as usize) {
+        for (row, line) in rgb
+            .chunks_exact(bytes)
+            .enumerate()
+            .take(self.height as usize)
+        {
             let start = row * own + x as usize * 3;
             self.rgb[start..start + room].copy_from_slice(&line[..room]);
         }
@@ -91,7 +99,11 @@ mod tests {
             height: 9,
         };
         canvas.fill(rect, [9; 3]);
-        let lit = canvas.rgb.chunks(3).filter(|pixel| *pixel == [9; 3]).count();
+        let lit = canvas
+            .rgb
+            .chunks(3)
+            .filter(|pixel| *pixel == [9; 3])
+            .count();
         assert_eq!(lit, 4);
         assert_eq!(canvas.pixel(1, 2), [9; 3]);
         canvas.mix(9, 9, [255; 3], 1.0);

@@ -92,7 +92,9 @@ impl<'a> Spool<'a> {
         let written = File::create(&whole).and_then(|made| {
             let mut made = BufWriter::new(made);
             mp4::write(&mut made, encoder.config(), fps, &samples, units)?;
-            made.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+            made.into_inner()
+                .map_err(io::IntoInnerError::into_error)?
+                .sync_all()
         });
         let written = written.and_then(|()| std::fs::rename(&whole, file));
         if written.is_err() {
@@ -119,7 +121,8 @@ impl Layout {
         let pictures = highest.unwrap_or(0).min(HIGHEST) & !1;
         let mut width = 0;
         let places = cameras.iter().map(|camera| {
-            let scaled = u64::from(camera.width) * u64::from(pictures) / u64::from(camera.height.max(1));
+            let scaled =
+                u64::from(camera.width) * u64::from(pictures) / u64::from(camera.height.max(1));
             let place = (camera.name.clone(), width, scaled as u32 & !1);
             width += place.2;
             place
@@ -151,7 +154,11 @@ impl Layout {
     }
 
     fn fitted<'a>(&self, frame: &'a Frame, width: u32) -> Cow<'a, [u8]> {
-        pixels::fit(&frame.rgb, (frame.width, frame.height), (width, self.pictures))
+        pixels::fit(
+            &frame.rgb,
+            (frame.width, frame.height),
+            (width, self.pictures),
+        )
     }
 }
 
@@ -206,7 +213,9 @@ impl Story {
 
     fn caption(&self, row: usize) -> Caption {
         let width = self.joints.len();
-        let of = |values: &[f64], joint: usize| values.get(row * width + joint).copied().unwrap_or(0.0) as f32;
+        let of = |values: &[f64], joint: usize| {
+            values.get(row * width + joint).copied().unwrap_or(0.0) as f32
+        };
         let bar = |(joint, name): (usize, &String)| Bar {
             name: name.trim_end_matches(".pos").to_owned(),
             range: self.ranges[joint],
@@ -214,7 +223,11 @@ impl Story {
             commanded: of(&self.actions, joint),
         };
         let took_over = self.interventions.get(row).copied().unwrap_or(false);
-        let driver = self.drivers.as_ref().and_then(|drivers| drivers.get(row)).copied();
+        let driver = self
+            .drivers
+            .as_ref()
+            .and_then(|drivers| drivers.get(row))
+            .copied();
         let (driver, is_human) = who(driver, took_over);
         Caption {
             task: self.tasks.get(row).cloned().unwrap_or_default(),
@@ -242,9 +255,13 @@ fn who(driver: Option<f64>, took_over: bool) -> (&'static str, bool) {
 
 /// The least and the largest value of a joint.
 fn range(width: usize, joint: usize, values: [&Vec<f64>; 2]) -> (f32, f32) {
-    let own = values.into_iter().flat_map(|values| values.iter().skip(joint).step_by(width.max(1)));
+    let own = values
+        .into_iter()
+        .flat_map(|values| values.iter().skip(joint).step_by(width.max(1)));
     let start = (f32::INFINITY, f32::NEG_INFINITY);
-    own.fold(start, |(least, most), value| (least.min(*value as f32), most.max(*value as f32)))
+    own.fold(start, |(least, most), value| {
+        (least.min(*value as f32), most.max(*value as f32))
+    })
 }
 
 #[cfg(test)]

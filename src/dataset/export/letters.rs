@@ -65,7 +65,14 @@ impl Letters {
     }
 
     /// Writes a text with its left end at `x` and its foot at `y`.
-    pub fn write(&self, canvas: &mut Canvas, (face, size): (Face, f32), (x, y): (f32, f32), text: &str, colour: Colour) {
+    pub fn write(
+        &self,
+        canvas: &mut Canvas,
+        (face, size): (Face, f32),
+        (x, y): (f32, f32),
+        text: &str,
+        colour: Colour,
+    ) {
         let font = self.face(face);
         let scaled = font.as_scaled(size);
         let mut caret = x;
@@ -95,12 +102,21 @@ mod tests {
     fn words_are_written_where_they_belong_and_cut_to_their_room() {
         let letters = Letters::new().unwrap();
         let mut canvas = Canvas::new(200, 40, [0; 3]);
-        letters.write(&mut canvas, (Face::Words, 20.0), (50.0, 30.0), "cube", [255; 3]);
+        letters.write(
+            &mut canvas,
+            (Face::Words, 20.0),
+            (50.0, 30.0),
+            "cube",
+            [255; 3],
+        );
         let lit = |x: u32, y: u32| canvas.pixel(x, y) != [0; 3];
         let columns: Vec<u32> = (0..200).filter(|x| (0..40).any(|y| lit(*x, y))).collect();
         let width = letters.width(Face::Words, "cube", 20.0);
         let (first, last) = (columns[0], columns[columns.len() - 1]);
-        assert!(first >= 49 && last as f32 <= 51.0 + width, "{first} {last} {width}");
+        assert!(
+            first >= 49 && last as f32 <= 51.0 + width,
+            "{first} {last} {width}"
+        );
         assert!((20.0..60.0).contains(&width), "{width}");
         let digits = |text| letters.width(Face::Figures, text, 14.0);
         assert_eq!(digits("111.1"), digits("888.8"));

@@ -7,6 +7,7 @@ mod picture;
 mod strip;
 mod table;
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ impl Form {
     /// # Errors
     /// It is none that is known.
     pub fn of(file: &Path) -> Result<Self, Error> {
-        let ending = file.extension().map(|end| end.to_ascii_lowercase());
+        let ending = file.extension().map(OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(|end| end.to_str()) {
             Some("mp4") => Ok(Self::Film),
             Some("csv") => Ok(Self::Table),

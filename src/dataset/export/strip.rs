@@ -55,16 +55,40 @@ pub fn draw(canvas: &mut Canvas, letters: &Letters, top: i32, caption: &Caption)
     let time = format!("{} / {}", clock(caption.time.0), clock(caption.time.1));
     let time_width = letters.width(Face::Figures, &time, 16.0);
     let right = (width - MARGIN) as f32 - time_width;
-    letters.write(canvas, (Face::Figures, 16.0), (right, (top + 26) as f32), &time, INK);
+    letters.write(
+        canvas,
+        (Face::Figures, 16.0),
+        (right, (top + 26) as f32),
+        &time,
+        INK,
+    );
     let room = right - 2.0 * MARGIN as f32;
     let task = letters.shortened(Face::Words, &caption.task, 20.0, room);
-    letters.write(canvas, (Face::Words, 20.0), (MARGIN as f32, (top + 27) as f32), &task, INK);
-    letters.write(canvas, (Face::Words, 14.0), (MARGIN as f32, (top + 50) as f32), &caption.name, QUIET);
+    letters.write(
+        canvas,
+        (Face::Words, 20.0),
+        (MARGIN as f32, (top + 27) as f32),
+        &task,
+        INK,
+    );
+    letters.write(
+        canvas,
+        (Face::Words, 14.0),
+        (MARGIN as f32, (top + 50) as f32),
+        &caption.name,
+        QUIET,
+    );
     badge(canvas, letters, top, caption);
     let count = caption.bars.len().max(1) as i32;
     let column = (width - 2 * MARGIN) / count;
     for (at, bar) in (0..).zip(&caption.bars) {
-        draw_bar(canvas, letters, (MARGIN + at * column, top + 64), column - MARGIN, bar);
+        draw_bar(
+            canvas,
+            letters,
+            (MARGIN + at * column, top + 64),
+            column - MARGIN,
+            bar,
+        );
     }
 }
 
@@ -94,7 +118,13 @@ fn badge(canvas: &mut Canvas, letters: &Letters, top: i32, caption: &Caption) {
 fn draw_bar(canvas: &mut Canvas, letters: &Letters, (x, y): (i32, i32), width: i32, bar: &Bar) {
     let room = width as f32;
     let name = letters.shortened(Face::Words, &bar.name, 13.0, room);
-    letters.write(canvas, (Face::Words, 13.0), (x as f32, (y + 12) as f32), &name, QUIET);
+    letters.write(
+        canvas,
+        (Face::Words, 13.0),
+        (x as f32, (y + 12) as f32),
+        &name,
+        QUIET,
+    );
     let rect = |x, y, width, height| Rect {
         x,
         y,
@@ -108,7 +138,13 @@ fn draw_bar(canvas: &mut Canvas, letters: &Letters, (x, y): (i32, i32), width: i
     canvas.fill(rect(x + stroke - 1, y + 17, 3, 18), COMMANDED);
     let value = format!("{:.1}", bar.measured);
     let value = letters.shortened(Face::Figures, &value, 13.0, room);
-    letters.write(canvas, (Face::Figures, 13.0), (x as f32, (y + 52) as f32), &value, INK);
+    letters.write(
+        canvas,
+        (Face::Figures, 13.0),
+        (x as f32, (y + 52) as f32),
+        &value,
+        INK,
+    );
 }
 
 /// Where a value is in a range, 0 to 1.
@@ -123,7 +159,12 @@ fn share(value: f32, (from, to): (f32, f32)) -> f32 {
 /// Minutes, seconds and tenths.
 fn clock(seconds: f64) -> String {
     let tenths = (seconds * 10.0).round() as u64;
-    format!("{:02}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
+    format!(
+        "{:02}:{:02}.{}",
+        tenths / 600,
+        tenths / 10 % 60,
+        tenths % 10
+    )
 }
 
 #[cfg(test)]
@@ -161,14 +202,18 @@ mod tests {
         assert_eq!(count(COMMANDED), 9);
         assert!((0..LEAST_WIDTH).any(|x| canvas.pixel(x, 45) == HUMAN));
         let written = |rows: std::ops::Range<u32>| {
-            rows.into_iter().any(|y| (0..200).any(|x| canvas.pixel(x, y) == INK))
+            rows.into_iter()
+                .any(|y| (0..200).any(|x| canvas.pixel(x, y) == INK))
         };
         assert!(written(10..30));
     }
 
     #[test]
     fn time_is_told_in_tenths_and_values_stay_in_their_range() {
-        assert_eq!([0.0, 3.44, 75.06].map(clock), ["00:00.0", "00:03.4", "01:15.1"]);
+        assert_eq!(
+            [0.0, 3.44, 75.06].map(clock),
+            ["00:00.0", "00:03.4", "01:15.1"]
+        );
         assert_eq!(share(9.0, (0.0, 3.0)), 1.0);
         assert_eq!(share(f32::NAN.max(1.0), (2.0, 2.0)), 0.5);
     }

@@ -33,7 +33,10 @@ fn a_film_shows_the_cameras_side_by_side_and_a_strip_below_them() {
         let rows = truth.rgb.chunks(640 * 3).zip(shown.rgb.chunks(1280 * 3));
         let difference = |(row, wide): (&[u8], &[u8])| {
             let own = &wide[at * 640 * 3..];
-            row.iter().zip(own).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>()
+            row.iter()
+                .zip(own)
+                .map(|(a, b)| u64::from(a.abs_diff(*b)))
+                .sum::<u64>()
         };
         let mean = rows.map(difference).sum::<u64>() as f64 / truth.rgb.len() as f64;
         assert!(mean < 6.0, "{name}: {mean}");
@@ -60,8 +63,16 @@ fn a_table_has_a_line_each_row_and_the_task_in_words() {
     let text = std::fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 46);
-    assert!(lines[0].starts_with("action.shoulder_pan.pos,"), "{}", lines[0]);
-    assert!(lines[0].contains(",frame_index,") && lines[0].ends_with(",task"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with("action.shoulder_pan.pos,"),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[0].contains(",frame_index,") && lines[0].ends_with(",task"),
+        "{}",
+        lines[0]
+    );
     let columns = |line: &str| line.split(',').count();
     assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
     assert!(lines[45].contains(",44,1,"), "{}", lines[45]);

@@ -27,7 +27,12 @@ pub fn card(dataset: &Dataset, name: &str) -> String {
     }
     for camera in dataset.cameras() {
         let (width, height) = (camera.width, camera.height);
-        writeln!(text, "| {} | {width}x{height} | {} |", camera.name, camera.codec).ok();
+        writeln!(
+            text,
+            "| {} | {width}x{height} | {} |",
+            camera.name, camera.codec
+        )
+        .ok();
     }
     writeln!(text, "\nTasks:\n").ok();
     for task in dataset.tasks() {

@@ -29,12 +29,7 @@ struct Origin {
 /// # Errors
 /// The hub refuses or is not reached, the folder holds something else or another state of it, the disk is full, or the listener
 /// wants no more.
-pub fn download(
-    hub: &Hub,
-    id: &HubId,
-    root: &Path,
-    progress: Progress<'_>,
-) -> Result<(), Error> {
+pub fn download(hub: &Hub, id: &HubId, root: &Path, progress: Progress<'_>) -> Result<(), Error> {
     let origin = Origin::of(root).filter(|origin| origin.name == id.name);
     let is_whole = root.join(INFO).is_file();
     if origin.is_none() && !is_free(root) {
@@ -59,7 +54,9 @@ pub fn download(
         };
     }
     if !reading.files.contains_key(INFO) {
-        return Err(hub::Error::unfit(id, "has no meta/info.json, so it is no LeRobot data set").into());
+        return Err(
+            hub::Error::unfit(id, "has no meta/info.json, so it is no LeRobot data set").into(),
+        );
     }
     if origin.is_some_and(|origin| origin.commit != reading.commit) {
         clear(root).map_err(|why| hub::Error::disk(id, root, &why))?;
@@ -68,7 +65,9 @@ pub fn download(
         name: id.name.clone(),
         commit: reading.commit.clone(),
     };
-    origin.write(root).map_err(|why| hub::Error::disk(id, root, &why))?;
+    origin
+        .write(root)
+        .map_err(|why| hub::Error::disk(id, root, &why))?;
     fill(id, root, &reading, progress)?;
     // What is left of it is empty folders.
     fs::remove_dir_all(root.join(BASKET)).ok();

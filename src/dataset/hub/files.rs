@@ -11,7 +11,8 @@ pub const CARD: &str = "README.md";
 /// Whether a path of a repository is a file of a data set. Nothing else is written to the disk, and nothing outside the folder.
 pub fn belongs(path: &str) -> bool {
     let mut parts = path.split('/');
-    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':']);
+    let is_plain =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':']);
     path == CARD
         || path.split('/').all(is_plain)
             && parts.next().is_some_and(|first| FOLDERS.contains(&first))
@@ -59,12 +60,25 @@ mod tests {
 
     #[test]
     fn only_files_of_the_data_set_are_taken() {
-        for path in ["meta/info.json", "videos/observation.images.front/chunk-000/file-000.mp4", CARD] {
+        for path in [
+            "meta/info.json",
+            "videos/observation.images.front/chunk-000/file-000.mp4",
+            CARD,
+        ] {
             assert!(belongs(path), "{path}");
         }
         for path in [
-            "meta", "../meta/x", "meta/../../x", "/meta/x", "meta//x", "meta\\x", "C:/meta/x", "model.bin",
-            ".recording/ep-000001/rows.bin", "data/.tmp", ".gitattributes",
+            "meta",
+            "../meta/x",
+            "meta/../../x",
+            "/meta/x",
+            "meta//x",
+            "meta\\x",
+            "C:/meta/x",
+            "model.bin",
+            ".recording/ep-000001/rows.bin",
+            "data/.tmp",
+            ".gitattributes",
         ] {
             assert!(!belongs(path), "{path}");
         }
@@ -78,10 +92,19 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "x").unwrap();
         };
-        for path in ["meta/b.json", "meta/a/x.parquet", "meta/a/x.part", "meta/.b.json", ".recording/c.json"] {
+        for path in [
+            "meta/b.json",
+            "meta/a/x.parquet",
+            "meta/a/x.part",
+            "meta/.b.json",
+            ".recording/c.json",
+        ] {
             write(path);
         }
-        assert_eq!(below(place.path(), "meta").unwrap(), ["meta/a/x.parquet", "meta/b.json"]);
+        assert_eq!(
+            below(place.path(), "meta").unwrap(),
+            ["meta/a/x.parquet", "meta/b.json"]
+        );
         assert!(below(place.path(), "videos").unwrap().is_empty());
     }
 }

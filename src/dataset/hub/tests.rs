@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::below;
 use super::*;
-use crate::hub::pretend::{Answer, Server, TOKEN};
 use crate::dataset::Error;
 use crate::dataset::lock::Lock;
 use crate::hub;
+use crate::hub::pretend::{Answer, Server, TOKEN};
 
 fn id() -> HubId {
     HubId::dataset("owner/cubes").unwrap()
@@ -24,10 +24,16 @@ fn files() -> Vec<(&'static str, Answer)> {
     vec![
         (".gitattributes", Answer::File(b"x".to_vec())),
         ("README.md", Answer::File(b"# cubes".to_vec())),
-        ("data/chunk-000/file-000.parquet", Answer::File(vec![7; 5000])),
+        (
+            "data/chunk-000/file-000.parquet",
+            Answer::File(vec![7; 5000]),
+        ),
         ("meta/info.json", Answer::File(b"{}".to_vec())),
         ("meta/tasks.jsonl", Answer::File(vec![])),
-        ("videos/front/chunk-000/file-000.mp4", Answer::File(film.clone())),
+        (
+            "videos/front/chunk-000/file-000.mp4",
+            Answer::File(film.clone()),
+        ),
         // The same bytes under another name.
         ("videos/wrist/chunk-000/file-000.mp4", Answer::File(film)),
     ]
@@ -35,7 +41,9 @@ fn files() -> Vec<(&'static str, Answer)> {
 
 fn contents(root: &Path) -> BTreeMap<String, usize> {
     let folders = ["meta", "data", "videos", "."];
-    let names = folders.iter().flat_map(|folder| below(root, folder).unwrap());
+    let names = folders
+        .iter()
+        .flat_map(|folder| below(root, folder).unwrap());
     let size = |name: &String| std::fs::read(root.join(name)).unwrap().len();
     names.map(|name| (name.clone(), size(&name))).collect()
 }
@@ -78,7 +86,10 @@ fn a_download_that_was_cut_off_goes_on_and_is_no_data_set_before_its_end() {
         ControlFlow::Continue(())
     };
     let why = download(&hub, &id(), &root, &mut stop).unwrap_err();
-    assert!(matches!(why, Error::Hub(hub::Error::Cancelled { .. })), "{why}");
+    assert!(
+        matches!(why, Error::Hub(hub::Error::Cancelled { .. })),
+        "{why}"
+    );
     assert!(!root.join("meta/info.json").exists());
     let table = |line: &&String| line.contains("file-000.parquet");
     let before = server.requests().iter().filter(table).count();
@@ -90,7 +101,11 @@ fn a_download_that_was_cut_off_goes_on_and_is_no_data_set_before_its_end() {
     assert_eq!(contents(&root).len(), 5);
     assert_eq!(server.requests().iter().filter(table).count(), before);
     let continued = |line: &String| line.ends_with("file-000.mp4 20000");
-    assert!(server.requests().iter().any(continued), "{:?}", server.requests());
+    assert!(
+        server.requests().iter().any(continued),
+        "{:?}",
+        server.requests()
+    );
 }
 
 #[test]
@@ -101,9 +116,14 @@ fn what_is_in_the_way_is_never_overwritten() {
     let mine = place.path().join("mine");
     std::fs::create_dir_all(mine.join("meta")).unwrap();
     std::fs::write(mine.join("meta/info.json"), "my own").unwrap();
-    let why = download(&hub, &id(), &mine, &mut on).unwrap_err().to_string();
+    let why = download(&hub, &id(), &mine, &mut on)
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("another folder"), "{why}");
-    assert_eq!(std::fs::read(mine.join("meta/info.json")).unwrap(), b"my own");
+    assert_eq!(
+        std::fs::read(mine.join("meta/info.json")).unwrap(),
+        b"my own"
+    );
 }
 
 #[test]
@@ -134,35 +154,57 @@ fn sample(place: &Path) -> PathBuf {
 fn whole_episodes_go_there_in_one_commit_and_come_back_the_same() {
     let place = tempfile::tempdir().unwrap();
     let root = sample(place.path());
-    for stray in [".recording/ep-000004/rows.bin", "data/chunk-000/file-000.parquet.part", "notes.txt"] {
+    for stray in [
+        ".recording/ep-000004/rows.bin",
+        "data/chunk-000/file-000.parquet.part",
+        "notes.txt",
+    ] {
         let path = root.join(stray);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "x").unwrap();
     }
     let server = Server::start(&[]);
-    server.state().files.insert("api".to_owned(), Answer::Status(404));
+    server
+        .state()
+        .files
+        .insert("api".to_owned(), Answer::Status(404));
     let hub = server.hub(place.path()).logged_in(TOKEN);
     let sent = upload(&hub, &id(), &root, Upload::default(), &mut on).unwrap();
     assert!(sent.bytes > 0);
     server.state().files.remove("api");
     let card = String::from_utf8(server.file("README.md").unwrap()).unwrap();
-    assert!(card.contains("4 episodes") && card.contains("- LeRobot"), "{card}");
+    assert!(
+        card.contains("4 episodes") && card.contains("- LeRobot"),
+        "{card}"
+    );
     assert_eq!(server.state().tags, ["v3.0"]);
     let there: Vec<String> = server.state().files.keys().cloned().collect();
-    let is_stray = |name: &String| name.starts_with('.') || name.ends_with(".part") || name.ends_with(".txt");
+    let is_stray =
+        |name: &String| name.starts_with('.') || name.ends_with(".part") || name.ends_with(".txt");
     assert!(!there.iter().any(is_stray), "{there:?}");
     let again = place.path().join("again");
     download(&hub, &id(), &again, &mut on).unwrap();
     let (mine, theirs) = (contents(&root), contents(&again));
-    let wanted: Vec<_> = theirs.keys().filter(|name| !mine.contains_key(*name)).collect();
+    let wanted: Vec<_> = theirs
+        .keys()
+        .filter(|name| !mine.contains_key(*name))
+        .collect();
     assert!(wanted.is_empty() && theirs.len() >= 6, "{theirs:?}");
     for (name, _) in theirs {
         let bytes = |root: &Path| std::fs::read(root.join(&name)).unwrap();
         assert!(bytes(&root) == bytes(&again), "{name}");
     }
     // Nothing is sent twice, and a card that is there stays.
-    server.state().files.insert("README.md".to_owned(), Answer::File(b"mine".to_vec()));
-    assert_eq!(upload(&hub, &id(), &root, Upload::default(), &mut on).unwrap().bytes, 0);
+    server
+        .state()
+        .files
+        .insert("README.md".to_owned(), Answer::File(b"mine".to_vec()));
+    assert_eq!(
+        upload(&hub, &id(), &root, Upload::default(), &mut on)
+            .unwrap()
+            .bytes,
+        0
+    );
     assert_eq!(server.file("README.md").unwrap(), b"mine");
 }
 
@@ -172,7 +214,10 @@ fn another_data_set_is_replaced_only_when_told() {
     let root = sample(place.path());
     let info = std::fs::read_to_string(root.join("meta/info.json")).unwrap();
     let server = Server::start(&[
-        ("meta/info.json", Answer::File(info.replace("\"fps\": 30", "\"fps\": 15").into_bytes())),
+        (
+            "meta/info.json",
+            Answer::File(info.replace("\"fps\": 30", "\"fps\": 15").into_bytes()),
+        ),
         ("data/chunk-000/file-007.parquet", Answer::File(vec![1])),
         ("weights.bin", Answer::File(vec![2])),
     ]);
@@ -187,7 +232,10 @@ fn another_data_set_is_replaced_only_when_told() {
     upload(&hub, &id(), &root, how, &mut on).unwrap();
     assert_eq!(server.file("meta/info.json").unwrap(), info.as_bytes());
     assert!(server.file("data/chunk-000/file-007.parquet").is_none());
-    assert!(server.file("weights.bin").is_some(), "what is no data set's stays");
+    assert!(
+        server.file("weights.bin").is_some(),
+        "what is no data set's stays"
+    );
 }
 
 #[test]

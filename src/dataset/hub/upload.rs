@@ -37,7 +37,10 @@ pub fn upload(
     // Nobody may record on meanwhile: what is hashed now is what must be read later.
     let _lock = Lock::take(root)?;
     if dataset.episodes().is_empty() {
-        return Err(Error::Absent(format!("{} has no whole episode yet", root.display())));
+        return Err(Error::Absent(format!(
+            "{} has no whole episode yet",
+            root.display()
+        )));
     }
     let mut paths = listed(&dataset)?;
     let there = match hub.read(id) {
@@ -59,8 +62,11 @@ pub fn upload(
             let info = there.fetch(INFO, &mut |_| ControlFlow::Continue(()))?;
             let info = std::fs::read(info).ok();
             let info = info.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            same(&dataset, info.as_ref(), removed.len())
-                .map_err(|why| Error::Absent(format!("`{id}` {why}: choose another name, or say to replace it")))?;
+            same(&dataset, info.as_ref(), removed.len()).map_err(|why| {
+                Error::Absent(format!(
+                    "`{id}` {why}: choose another name, or say to replace it"
+                ))
+            })?;
         }
     }
     let local_card = root.join(CARD);
@@ -102,7 +108,9 @@ fn listed(dataset: &Dataset) -> Result<BTreeSet<String>, Error> {
     for episode in dataset.episodes() {
         let films = episode.spans.iter().map(|span| span.film.as_path());
         for path in films.chain([episode.table.as_path()]) {
-            let parts = path.components().map(|part| part.as_os_str().to_string_lossy());
+            let parts = path
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy());
             let path = parts.collect::<Vec<_>>().join("/");
             if !path.is_empty() {
                 paths.insert(path);
@@ -118,7 +126,10 @@ fn same(dataset: &Dataset, there: Option<&Info>, strange: usize) -> Result<(), S
         return Err("holds a data set that cannot be read".to_owned());
     };
     let names = |info: &Info| -> BTreeSet<String> {
-        info.features.iter().map(|(name, _)| name.to_owned()).collect()
+        info.features
+            .iter()
+            .map(|(name, _)| name.to_owned())
+            .collect()
     };
     let own = dataset.info();
     if names(there) != names(own) || there.fps != own.fps {

@@ -24,7 +24,8 @@ pub fn commit(
     for one in weighed {
         let path = &one.parcel.path;
         lines.push(if one.is_large {
-            let stored = json!({ "path": path, "algo": "sha256", "oid": one.oid, "size": one.size });
+            let stored =
+                json!({ "path": path, "algo": "sha256", "oid": one.oid, "size": one.size });
             entry("lfsFile", stored)
         } else {
             let bytes = content(one).map_err(|err| match &one.parcel.content {
@@ -32,7 +33,10 @@ pub fn commit(
                 Content::Text(_) => Error::nonsense(id, &err),
             })?;
             let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-            entry("file", json!({ "path": path, "content": text, "encoding": "base64" }))
+            entry(
+                "file",
+                json!({ "path": path, "content": text, "encoding": "base64" }),
+            )
         });
     }
     for path in &shipment.removed {

@@ -47,13 +47,10 @@ pub fn send(
 }
 
 /// Asks what is to be done for each file.
-fn ask(
-    hub: &Hub,
-    wire: &Wire<'_>,
-    id: &HubId,
-    some: &[&Weighed],
-) -> Result<Vec<Value>, Error> {
-    let objects = some.iter().map(|it| json!({ "oid": it.oid, "size": it.size }));
+fn ask(hub: &Hub, wire: &Wire<'_>, id: &HubId, some: &[&Weighed]) -> Result<Vec<Value>, Error> {
+    let objects = some
+        .iter()
+        .map(|it| json!({ "oid": it.oid, "size": it.size }));
     let asked = json!({
         "operation": "upload",
         "transfers": ["basic", "multipart"],
@@ -141,7 +138,8 @@ impl Way<'_, '_> {
 
     /// Puts a piece where it belongs; returns the tag that the store gives it.
     fn put(&mut self, one: &Weighed, url: &str, from: u64, size: u64) -> Result<String, Error> {
-        let mut bytes = open(&one.parcel.content, from, size).map_err(|err| self.unread(one, &err))?;
+        let mut bytes =
+            open(&one.parcel.content, from, size).map_err(|err| self.unread(one, &err))?;
         let (wire, mut cancelled) = (self.wire, false);
         let mut counted = Counted {
             bytes: &mut *bytes,

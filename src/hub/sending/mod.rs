@@ -7,6 +7,7 @@ mod commit;
 mod lfs;
 mod wire;
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
@@ -190,16 +191,15 @@ fn weigh_file(parcel: &Parcel, path: &PathBuf) -> io::Result<Weighed> {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
 }
 
 /// Asks the hub which files are large to it.
-fn sort_out(
-    hub: &Hub,
-    wire: &Wire<'_>,
-    id: &HubId,
-    weighed: &mut [Weighed],
-) -> Result<(), Error> {
+fn sort_out(hub: &Hub, wire: &Wire<'_>, id: &HubId, weighed: &mut [Weighed]) -> Result<(), Error> {
     use base64::Engine as _;
     let asked = weighed.iter().map(|it| {
         let sample = base64::engine::general_purpose::STANDARD.encode(&it.sample);

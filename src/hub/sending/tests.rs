@@ -49,7 +49,9 @@ fn large_and_small_files_arrive_in_one_commit_and_the_tag_moves() {
         heard.push(share);
         ControlFlow::Continue(())
     };
-    let sent = hub(&server, &place).send(&id(), &shipment, &mut listen).unwrap();
+    let sent = hub(&server, &place)
+        .send(&id(), &shipment, &mut listen)
+        .unwrap();
     assert!(sent.url.ends_with("/datasets/owner/cubes"), "{}", sent.url);
     assert_eq!(sent.bytes, 200_000);
     assert!(heard.is_sorted() && heard.last() == Some(&1.0), "{heard:?}");
@@ -58,7 +60,9 @@ fn large_and_small_files_arrive_in_one_commit_and_the_tag_moves() {
     assert_eq!(server.file("old.txt"), None);
     assert_eq!(server.state().tags, ["v3.0"]);
     // Again: the repository is there, and so are the bytes.
-    let sent = hub(&server, &place).send(&id(), &shipment, &mut on).unwrap();
+    let sent = hub(&server, &place)
+        .send(&id(), &shipment, &mut on)
+        .unwrap();
     assert_eq!(sent.bytes, 0);
     assert_eq!(server.state().tags, ["v3.0"]);
 }
@@ -69,7 +73,9 @@ fn a_store_that_wants_pieces_gets_pieces() {
     let server = Server::start(&[]);
     server.state().piece = Some(30_000);
     let (shipment, bytes) = shipment(&place, 100_000);
-    hub(&server, &place).send(&id(), &shipment, &mut on).unwrap();
+    hub(&server, &place)
+        .send(&id(), &shipment, &mut on)
+        .unwrap();
     assert_eq!(server.file("videos/film.mp4"), Some(bytes));
     let put = |line: &&String| line.starts_with("PUT");
     assert_eq!(server.requests().iter().filter(put).count(), 4);
@@ -81,12 +87,16 @@ fn a_broken_transfer_is_taken_up_and_nothing_is_committed_before_all_is_there() 
     let server = Server::start(&[]);
     let (shipment, bytes) = shipment(&place, 100_000);
     server.state().refusals = vec![("PUT", 0), ("PUT", 503)];
-    hub(&server, &place).send(&id(), &shipment, &mut on).unwrap();
+    hub(&server, &place)
+        .send(&id(), &shipment, &mut on)
+        .unwrap();
     assert_eq!(server.file("videos/film.mp4"), Some(bytes));
 
     let server = Server::start(&[]);
     server.state().refusals = vec![("PUT", 503); ATTEMPTS_OF_TEST];
-    let why = hub(&server, &place).send(&id(), &shipment, &mut on).unwrap_err();
+    let why = hub(&server, &place)
+        .send(&id(), &shipment, &mut on)
+        .unwrap_err();
     assert!(matches!(why, Error::Trouble { status: 503, .. }), "{why}");
     assert!(server.state().files.is_empty());
 }
@@ -133,6 +143,8 @@ fn a_file_that_went_away_is_named() {
     let server = Server::start(&[]);
     let (shipment, _) = shipment(&place, 10);
     std::fs::remove_file(place.path().join("film.mp4")).unwrap();
-    let why = hub(&server, &place).send(&id(), &shipment, &mut on).unwrap_err();
+    let why = hub(&server, &place)
+        .send(&id(), &shipment, &mut on)
+        .unwrap_err();
     assert!(why.to_string().contains("film.mp4"), "{why}");
 }

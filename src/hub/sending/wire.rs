@@ -95,7 +95,10 @@ impl<'a> Wire<'a> {
     /// # Errors
     /// As [`Wire::post`], or the bytes cannot be read.
     pub fn put(&self, url: &str, bytes: &mut dyn io::Read, size: u64) -> Result<Answer, Error> {
-        let request = self.agent.put(url).header("Content-Length", size.to_string());
+        let request = self
+            .agent
+            .put(url)
+            .header("Content-Length", size.to_string());
         self.answer(request.send(SendBody::from_reader(bytes)))
     }
 
@@ -104,7 +107,11 @@ impl<'a> Wire<'a> {
     /// # Errors
     /// As [`Wire::post`].
     pub fn post_signed(&self, url: &str, kind: &str, body: &Value) -> Result<Answer, Error> {
-        let request = self.agent.post(url).header("Accept", kind).header("Content-Type", kind);
+        let request = self
+            .agent
+            .post(url)
+            .header("Accept", kind)
+            .header("Content-Type", kind);
         self.answer(request.send(body.to_string().as_bytes()))
     }
 
@@ -167,5 +174,8 @@ fn reason(answer: &Answer) -> String {
         return words.to_owned();
     }
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    body["error"].as_str().unwrap_or("it gives no reason").to_owned()
+    body["error"]
+        .as_str()
+        .unwrap_or("it gives no reason")
+        .to_owned()
 }

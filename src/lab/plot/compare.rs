@@ -13,7 +13,9 @@ const PREDICTION: usize = 3;
 /// # Errors
 /// What the drawing crate says.
 pub fn comparison(found: &Comparison) -> Result<String, String> {
-    let mut panels: Vec<Panel> = (0..found.names.len()).map(|joint| joint_panel(found, joint)).collect();
+    let mut panels: Vec<Panel> = (0..found.names.len())
+        .map(|joint| joint_panel(found, joint))
+        .collect();
     panels.push(error_panel(found));
     draw(&panels, HALF, 2)
 }
@@ -29,7 +31,10 @@ fn joint_panel(found: &Comparison, joint: usize) -> Panel {
     });
     let chunks: Vec<_> = chunks.collect();
     let values = || record.iter().chain(chunks.iter().flatten()).map(|it| it.1);
-    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let (least, most) = (
+        values().fold(f64::INFINITY, f64::min),
+        values().fold(f64::NEG_INFINITY, f64::max),
+    );
     let room = ((most - least) * 0.06).max(0.5);
     let mut lines = vec![series("recorded", RECORD, Mark::Line, record)];
     for (at, points) in chunks.into_iter().enumerate() {
@@ -60,11 +65,17 @@ fn joint_panel(found: &Comparison, joint: usize) -> Panel {
 fn error_panel(found: &Comparison) -> Panel {
     let mean = |values: &[f32]| values.iter().sum::<f32>() / values.len().max(1) as f32;
     let steps = found.by_step.iter().enumerate();
-    let points: Vec<_> = steps.map(|(step, values)| (step as f64, f64::from(mean(values)))).collect();
+    let points: Vec<_> = steps
+        .map(|(step, values)| (step as f64, f64::from(mean(values))))
+        .collect();
     let most = points.iter().map(|it| it.1).fold(0.0, f64::max);
     Panel {
         title: "Mean error of all joints".to_owned(),
-        x: axis("steps ahead", found.by_step.len().saturating_sub(1) as f64, 0),
+        x: axis(
+            "steps ahead",
+            found.by_step.len().saturating_sub(1) as f64,
+            0,
+        ),
         y: axis("robot units", most * 1.1, 1),
         words: vec![],
         series: vec![series("", PREDICTION, Mark::Line, points)],
@@ -97,7 +108,10 @@ mod tests {
         for word in ["pan", "lift", "recorded", "predicted", "steps ahead"] {
             assert!(svg.contains(word), "{word}");
         }
-        assert_eq!(svg.matches(">predicted<").count() + svg.matches("predicted\n").count(), 2);
+        assert_eq!(
+            svg.matches(">predicted<").count() + svg.matches("predicted\n").count(),
+            2
+        );
         // Nothing to draw is no reason to fail.
         assert!(comparison(&Comparison::default()).is_ok());
     }

@@ -88,7 +88,9 @@ fn a_download_that_falls_silent_is_given_up_in_words() {
     let mut files = whole();
     files[2].1 = Answer::Silent(vec![7; 9000], 4000);
     let server = Server::start(&files);
-    let hub = server.hub(dir.path()).with_silence(Duration::from_millis(200));
+    let hub = server
+        .hub(dir.path())
+        .with_silence(Duration::from_millis(200));
     let mut heard = 0.0_f32;
     let silent = checkpoint(&hub, &id(), &mut |part| heard = heard.max(part));
     let words = silent.unwrap_err().to_string();
@@ -128,10 +130,7 @@ fn refusals_of_the_hub_are_told_apart() {
     let mut files = whole();
     files[2].1 = Answer::Status(403);
     assert!(matches!(refusal(&files), Error::Gated { .. }));
-    assert!(matches!(
-        refusal(&whole()[..1]),
-        Error::Unfit { .. }
-    ));
+    assert!(matches!(refusal(&whole()[..1]), Error::Unfit { .. }));
 }
 
 #[test]
