@@ -144,7 +144,7 @@ fn fly(
     thread::scope(|scope| {
         // Dropped at the end of this block, which ends a thread that waits to hand its take over.
         let flown = flown;
-        let mut start = || -> io::Result<()> {
+        let start = || -> io::Result<()> {
             for job in 0..jobs {
                 let send = send.clone();
                 let work = &work;

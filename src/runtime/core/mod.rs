@@ -59,7 +59,7 @@ use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
 use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
-use crate::runtime::request::{ChunkRequest, SimilarityFilter};
+use crate::runtime::request::SimilarityFilter;
 use crate::runtime::supervisor::Supervisor;
 use crate::runtime::workshop::WorkshopView;
 use crate::runtime::{

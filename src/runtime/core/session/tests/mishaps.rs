@@ -1,7 +1,6 @@
 //! Episodes that do not go as they should: stops, lost arms, a recorder that is behind or fails, a program that closes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{SECOND, instants, open, order, phase, plan, recording, session, tape, timed};
 use crate::dataset::{DiskView, RecorderView};
