@@ -135,6 +135,9 @@ impl Journal {
     /// # Errors
     /// A file cannot be read.
     pub fn whole(&self) -> Result<Whole, Error> {
+        if !self.rows_path().exists() {
+            return Ok(Whole::default());
+        }
         let mut tape = Tape::open(&self.rows_path())?;
         let mut rows = 0;
         let mut outcome = Outcome::Unmarked;

@@ -276,13 +276,19 @@ impl Recorder {
         let finished = take.finish();
         let interrupted = finished.interrupted();
         match self.shelf.discard(&finished.journal) {
-            Ok(()) => self.discarded = interrupted,
-            Err(error) => {
+            Err(error) if finished.journal.folder().exists() => {
                 interrupted.into_iter().for_each(|left| self.offer(left));
-                return Err(error);
+                Err(error)
+            }
+            discarded => {
+                // It is dropped, though after a lost power it may be back.
+                if let Err(error) = discarded {
+                    log::warn!("an episode was dropped, perhaps not for good: {error}");
+                }
+                self.discarded = interrupted;
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Has an interrupted or just discarded episode saved, as far as its rows are whole.
@@ -359,15 +365,23 @@ impl Recorder {
     /// Waits until all that was kept is saved, and gives the data set back. An episode that runs is left to be recovered.
     ///
     /// # Errors
-    /// A save that failed; the episode stays to be recovered.
+    /// A save failed, or the episode that ran did; what is whole of it stays to be recovered.
     pub fn close(mut self) -> Result<RecorderView, Error> {
-        if let Some(take) = self.running.take() {
-            let finished = take.finish();
-            finished.interrupted().into_iter().for_each(|left| self.offer(left));
-        }
+        let finished = self.running.take().map(Take::finish);
+        let broken = match finished {
+            Some(finished) if finished.fault.is_some() => Some(self.leave(finished)),
+            Some(finished) => {
+                finished.interrupted().into_iter().for_each(|left| self.offer(left));
+                None
+            }
+            None => None,
+        };
         self.saver.close();
         let mut view = self.view();
         view.discarded = None;
+        if let Some(error) = broken {
+            return Err(error);
+        }
         let failed = self.board.with(|state| !state.failed.is_empty());
         if failed {
             let why = "an episode could not be saved and can be recovered".to_owned();

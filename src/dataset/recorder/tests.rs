@@ -54,7 +54,7 @@ fn record(recorder: &mut Recorder, rows: u64) {
 /// Waits until nothing is being saved.
 fn settled(recorder: &Recorder) -> RecorderView {
     while !recorder.view().saving.is_empty() {
-        thread::yield_now();
+        thread::sleep(Duration::from_millis(1));
     }
     recorder.view()
 }
@@ -235,6 +235,10 @@ fn a_disk_that_is_nearly_full_ends_and_keeps_the_episode() {
     let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
     recorder.begin().unwrap();
     record(&mut recorder, 9);
+    // What a second takes is known once something is in the files.
+    while recorder.running.as_ref().is_some_and(|take| take.bytes() == 0) {
+        thread::sleep(Duration::from_millis(1));
+    }
     recorder.reserve = u64::MAX;
     let error = recorder.push(step(9, 1)).unwrap_err().to_string();
     assert!(error.contains("episode 0 was ended and kept") && error.contains("Make room"), "{error}");
