@@ -3,6 +3,7 @@
 pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
+mod film;
 #[cfg(feature = "gui")]
 mod gamepad;
 #[cfg(feature = "gui")]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::film;
 use crate::app::lab_bench::{self, LabBench};
 use crate::app::recording::Recording;
 use crate::app::supply;
@@ -383,8 +384,10 @@ fn joined(paths: &[PathBuf]) -> String {
 }
 
 fn open_cameras(specs: &[camera::Spec], clock: &Clock) -> anyhow::Result<Vec<Camera>> {
+    let projector = film::projector();
     let open = |spec: &camera::Spec| {
-        Camera::from_spec(spec, clock.clone()).with_context(|| format!("camera {}", spec.name))
+        let camera = Camera::open(spec, clock.clone(), &projector);
+        camera.with_context(|| format!("camera {}", spec.name))
     };
     specs.iter().map(open).collect()
 }

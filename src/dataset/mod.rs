@@ -6,6 +6,8 @@
 pub mod check;
 pub mod disk;
 mod error;
+pub mod export;
+pub mod hub;
 mod journal;
 pub mod lock;
 mod plan;
