@@ -256,8 +256,6 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow
-        | FaultKind::Session
-        | FaultKind::Recorder
         | FaultKind::Settings
         | FaultKind::Workshop
         | FaultKind::Session
