@@ -60,8 +60,9 @@ pub enum LibraryOrder {
     Forget(String),
     /// Read all of the open data set and say what is wrong with it.
     Check,
-    /// Ask the policy named here what it would have done at every so many rows of the shown episode.
+    /// Ask the policy named here what it would have done at every so many rows of an episode.
     Compare {
+        episode: usize,
         policy: String,
         every: usize,
     },

@@ -284,6 +284,7 @@ fn an_episode_is_exported_and_compared() {
     assert_eq!(rig.press("Export"), ordered(wanted));
     rig.press("Compare…");
     let wanted = LibraryOrder::Compare {
+        episode: 3,
         policy: "demo".to_owned(),
         every: 15,
     };

@@ -1,6 +1,6 @@
 //! The library's thread: takes orders, keeps what is looked at, lets one job run beside, and shows how everything stands.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -263,8 +263,7 @@ impl Desk {
             return;
         }
         let open = self.view.open.as_ref().map(|open| open.root.clone());
-        let shown = self.view.shown.clone();
-        let task = match Task::of(order, open, shown, &self.places, &self.loader) {
+        let task = match Task::of(order, open, &self.places, &self.loader) {
             Ok(task) => task,
             Err(why) => {
                 self.view.trouble = Some(why);
@@ -315,6 +314,13 @@ impl Desk {
     fn settle(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Done(words) => self.view.done = Some(words),
+            Outcome::Made(root) => {
+                self.places.visit(&root);
+                if self.view.open.is_none() {
+                    self.open(&root);
+                }
+                self.view.done = Some(format!("It is in {}", root.display()));
+            }
             Outcome::Checked(findings) => self.view.findings = Some(findings.into()),
             Outcome::Compared {
                 episode,
@@ -330,9 +336,4 @@ impl Desk {
             }
         }
     }
-}
-
-/// A folder that a merge or a download made is worth opening.
-pub fn opened_in_words(root: &Path, what: &str) -> String {
-    format!("{what}: {}", PathBuf::from(root).display())
 }

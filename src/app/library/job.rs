@@ -22,6 +22,8 @@ pub const CANCELLED: &str = "cancelled";
 pub enum Outcome {
     /// It was done; words for the person.
     Done(String),
+    /// A data set was made, in this folder.
+    Made(std::path::PathBuf),
     /// The data set was checked.
     Checked(Vec<Finding>),
     /// A policy was asked: the episode, its answers, and the mean difference by joint.

@@ -3,6 +3,7 @@
 
 mod cover;
 mod desk;
+mod edits;
 mod job;
 mod places;
 mod shelf;

@@ -30,7 +30,7 @@ pub fn tool_ui(ui: &mut Ui, library: &LibraryView, draft: &mut Draft, commands: 
         Tool::Merge { with, into } => merge_ui(ui, library, with, into),
         Tool::Export { file } => export_ui(ui, library, file),
         Tool::Upload { name } => upload_ui(ui, library, name),
-        Tool::Compare { policy, every } => compare_ui(ui, policy, every),
+        Tool::Compare { policy, every } => compare_ui(ui, library, policy, every),
     });
     ui.add_space(4.0);
     match answer.inner {
@@ -216,7 +216,6 @@ fn export_ui(ui: &mut Ui, library: &LibraryView, file: &mut String) -> Answer {
         for (ending, hint) in [
             ("mp4", "All cameras side by side, with the numbers on them."),
             ("csv", "A row a line."),
-            ("rrd", "For the Rerun viewer, if this build has it."),
         ] {
             let is_it = file.ends_with(&format!(".{ending}"));
             let choice = ui.selectable_label(is_it, ending).on_hover_text(hint);
@@ -261,7 +260,15 @@ fn upload_ui(ui: &mut Ui, library: &LibraryView, name: &mut String) -> Answer {
     .inner
 }
 
-fn compare_ui(ui: &mut Ui, policy: &mut String, every: &mut usize) -> Answer {
+fn compare_ui(
+    ui: &mut Ui,
+    library: &LibraryView,
+    policy: &mut String,
+    every: &mut usize,
+) -> Answer {
+    let Some(shown) = &library.shown else {
+        return Answer::Left;
+    };
     ui.horizontal_wrapped(|ui| {
         field_ui(ui, "Policy", "a checkpoint, or demo", policy);
         weak_ui(ui, "asked every");
@@ -271,6 +278,7 @@ fn compare_ui(ui: &mut Ui, policy: &mut String, every: &mut usize) -> Answer {
     ui.horizontal_wrapped(|ui| {
         let can = !policy.trim().is_empty();
         let answer = answer_ui(ui, "Compare", "Leave it", can, || LibraryOrder::Compare {
+            episode: shown.index,
             policy: policy.trim().to_owned(),
             every: *every,
         });
