@@ -337,3 +337,6 @@ impl Desk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
