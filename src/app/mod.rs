@@ -15,7 +15,7 @@ pub mod log;
 mod pad;
 #[cfg(feature = "gui")]
 pub mod session;
-mod recording;
+pub mod recording;
 mod supply;
 mod tabletop;
 mod takeoff;

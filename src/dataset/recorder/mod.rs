@@ -226,14 +226,16 @@ impl Recorder {
         self.leave(take.finish())
     }
 
-    /// Offers what is whole of an episode that a fault has ended.
+    /// Offers what is whole of an episode whose threads have ended; returns what is said of that if it was by a fault.
     fn leave(&self, finished: Finished) -> Error {
         let interrupted = finished.interrupted();
         let what = match &interrupted {
             Some(left) => format!("{} rows of it are safe and can be recovered", left.frames),
             None => "it had no whole row yet".to_owned(),
         };
-        interrupted.into_iter().for_each(|left| self.offer(left));
+        if let Some(left) = interrupted {
+            self.offer(left);
+        }
         let why = finished.fault.map_or_else(
             || "one of its threads ended".to_owned(),
             |fault| fault.to_string(),
@@ -277,7 +279,9 @@ impl Recorder {
         let interrupted = finished.interrupted();
         match self.shelf.discard(&finished.journal) {
             Err(error) if finished.journal.folder().exists() => {
-                interrupted.into_iter().for_each(|left| self.offer(left));
+                if let Some(left) = interrupted {
+                    self.offer(left);
+                }
                 Err(error)
             }
             discarded => {
@@ -368,14 +372,11 @@ impl Recorder {
     /// A save failed, or the episode that ran did; what is whole of it stays to be recovered.
     pub fn close(mut self) -> Result<RecorderView, Error> {
         let finished = self.running.take().map(Take::finish);
-        let broken = match finished {
-            Some(finished) if finished.fault.is_some() => Some(self.leave(finished)),
-            Some(finished) => {
-                finished.interrupted().into_iter().for_each(|left| self.offer(left));
-                None
-            }
-            None => None,
-        };
+        let broken = finished.and_then(|finished| {
+            let is_broken = finished.fault.is_some();
+            let said = self.leave(finished);
+            is_broken.then_some(said)
+        });
         self.saver.close();
         let mut view = self.view();
         view.discarded = None;

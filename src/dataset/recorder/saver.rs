@@ -80,8 +80,9 @@ impl Saver {
     }
 
     fn ask(&self, job: Job) {
-        let sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
-        if !matches!(sent, Some(Ok(()))) {
+        let jobs = self.jobs.as_ref();
+        let is_sent = jobs.is_some_and(|jobs| jobs.send(job).is_ok());
+        if !is_sent {
             let gone = Error::Ended("the thread that saves episodes is gone; start again to save what was kept".to_owned());
             self.board.failed(None, &gone);
         }
