@@ -71,7 +71,9 @@ impl Recording {
             let waiting = bytes.fetch_add(size, Ordering::Relaxed);
             let fits = size == 0 || waiting == 0 || waiting + size <= WAITING_BYTES;
             let sent = if fits {
-                orders.try_send((order, size)).map_err(|full| full.into_inner().0)
+                orders
+                    .try_send((order, size))
+                    .map_err(|full| full.into_inner().0)
             } else {
                 Err(order)
             };
@@ -89,7 +91,11 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
             log::error!("the recorder's thread had panicked");
         }
     }

@@ -97,12 +97,20 @@ fn record_and_kill(root: &Path, seed: u32, word: &str, count: usize, wait: Durat
             times += 1;
         }
     }
-    assert!(times > count, "it ended by itself: {}", complaint(&mut victim));
+    assert!(
+        times > count,
+        "it ended by itself: {}",
+        complaint(&mut victim)
+    );
     heard
 }
 
 fn complaint(victim: &mut Victim) -> String {
-    let lines = victim.0.stderr.take().map(|said| BufReader::new(said).lines());
+    let lines = victim
+        .0
+        .stderr
+        .take()
+        .map(|said| BufReader::new(said).lines());
     let lines: Vec<_> = lines.into_iter().flatten().map_while(Result::ok).collect();
     lines.join("\n")
 }
@@ -121,15 +129,26 @@ fn open(root: &Path) -> (Recorder, RecorderView) {
 /// Kills once, and checks what is left. `before` is how many episodes there were.
 fn kill_once(root: &Path, seed: u32, before: usize, toll: &mut Toll) -> usize {
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(seed));
-    let (word, most) = [("opening", 1), ("row", 150), ("keep", 4), ("kept", 4), ("discard", 2)]
-        [random.random_range(0..5)];
+    let (word, most) = [
+        ("opening", 1),
+        ("row", 150),
+        ("keep", 4),
+        ("kept", 4),
+        ("discard", 2),
+    ][random.random_range(0..5)];
     let count = random.random_range(1..=most);
     let wait = LATEST.mul_f64(random.random_range(0.0..1.0));
     let heard = record_and_kill(root, seed, word, count, wait);
     let (mut recorder, view) = open(root);
     let when = format!("seed {seed}: {heard:?}: {view:?}");
-    assert!(view.episodes >= before + heard.saved, "a saved episode is lost: {when}");
-    assert!(view.episodes <= before + heard.keeping, "an episode nobody kept: {when}");
+    assert!(
+        view.episodes >= before + heard.saved,
+        "a saved episode is lost: {when}"
+    );
+    assert!(
+        view.episodes <= before + heard.keeping,
+        "an episode nobody kept: {when}"
+    );
     let offered: u64 = view.interrupted.iter().map(|left| left.frames).sum();
     if let Some((_, rows, whole)) = heard.running {
         assert!(offered >= whole, "rows are lost: {when}");
@@ -149,7 +168,11 @@ fn kill_once(root: &Path, seed: u32, before: usize, toll: &mut Toll) -> usize {
         }
     }
     let closed = recorder.close().unwrap();
-    assert_eq!((closed.episodes, closed.interrupted.len()), (wanted, 0), "{when}");
+    assert_eq!(
+        (closed.episodes, closed.interrupted.len()),
+        (wanted, 0),
+        "{when}"
+    );
     assert!(!root.join(".recording").exists(), "{when}");
     toll.discarded.extend(heard.discarded);
     closed.episodes

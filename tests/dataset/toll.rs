@@ -62,11 +62,18 @@ impl Toll {
         self.opening + self.recording + self.saving + self.between
     }
 
-    #[expect(clippy::print_stdout, reason = "the figures of a long run are what it is run for")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figures of a long run are what it is run for"
+    )]
     pub fn print(&self) {
         println!(
             "{} kills: {} while opening, {} while recording, {} while saving, {} between episodes",
-            self.kills(), self.opening, self.recording, self.saving, self.between
+            self.kills(),
+            self.opening,
+            self.recording,
+            self.saving,
+            self.between
         );
         println!(
             "episodes: {} reported saved, {} found; {} interrupted were offered, {} of them recovered; {} read back and right",
@@ -96,16 +103,25 @@ pub fn examine(root: &Path, episodes: usize, discarded: &BTreeSet<u32>) -> usize
         assert_eq!(states, wanted, "episode {episode}");
         let actions = rows.actions();
         let name = actions[0].0[0] as u32;
-        assert!(actions.iter().all(|action| action.0 == [name as f32; 6]), "episode {episode}");
+        assert!(
+            actions.iter().all(|action| action.0 == [name as f32; 6]),
+            "episode {episode}"
+        );
         assert!(names.insert(name), "episode {episode} is there twice");
-        assert!(!discarded.contains(&name), "episode {episode} was discarded");
+        assert!(
+            !discarded.contains(&name),
+            "episode {episode} was discarded"
+        );
         for row in [0, rows.len() / 2, rows.len() - 1] {
             for camera in ["front", "wrist"] {
                 let frame = set.frame(episode, camera, row).unwrap();
                 let sum: u64 = frame.rgb.iter().map(|&level| u64::from(level)).sum();
                 let mean = sum as f64 / frame.rgb.len() as f64;
                 let wanted = f64::from(brightness(row as u64));
-                assert!((mean - wanted).abs() <= CODEC_LOSS, "episode {episode}, {camera} {row}: {mean} for {wanted}");
+                assert!(
+                    (mean - wanted).abs() <= CODEC_LOSS,
+                    "episode {episode}, {camera} {row}: {mean} for {wanted}"
+                );
             }
         }
     }

@@ -190,11 +190,17 @@ impl Recorder {
         };
         let rows_in = |time: Duration| time.as_secs() * u64::from(self.plan.fps);
         if take.rows() > 0 && u64::from(step.missed) > rows_in(LONGEST_GAP) {
-            let why = format!("nothing was taken for more than {} s", LONGEST_GAP.as_secs());
+            let why = format!(
+                "nothing was taken for more than {} s",
+                LONGEST_GAP.as_secs()
+            );
             return Err(self.end(&why));
         }
         if take.rows() + u64::from(step.missed) >= rows_in(LONGEST) {
-            let why = format!("it was {} s long, the most that LeRobot can read", LONGEST.as_secs());
+            let why = format!(
+                "it was {} s long, the most that LeRobot can read",
+                LONGEST.as_secs()
+            );
             return Err(self.end(&why));
         }
         if !take.push(step) {
@@ -256,7 +262,9 @@ impl Recorder {
         if take.rows() == 0 {
             let journal = take.finish().journal;
             self.shelf.remove(journal.folder())?;
-            return Err(Error::Absent("the episode had no row and was dropped".to_owned()));
+            return Err(Error::Absent(
+                "the episode had no row and was dropped".to_owned(),
+            ));
         }
         take.mark(outcome);
         Ok(self.saver.keep(take, outcome))
@@ -295,8 +303,13 @@ impl Recorder {
     }
 
     fn try_recover(&mut self, id: &str) -> Result<(), Error> {
-        let is_known = self.board.with(|state| state.ids.iter().any(|busy| busy == id));
-        let runs = self.running.as_ref().is_some_and(|take| take.journal.id() == id);
+        let is_known = self
+            .board
+            .with(|state| state.ids.iter().any(|busy| busy == id));
+        let runs = self
+            .running
+            .as_ref()
+            .is_some_and(|take| take.journal.id() == id);
         if is_known || runs {
             return Err(Error::Absent(format!("episode {id} is no interrupted one")));
         }
@@ -319,11 +332,15 @@ impl Recorder {
     /// # Errors
     /// There is none of that id, or it cannot be removed.
     pub fn forget(&mut self, id: &str) -> Result<(), Error> {
-        let is_left = self.board.with(|state| state.interrupted.iter().any(|left| left.id == id));
+        let is_left = self
+            .board
+            .with(|state| state.interrupted.iter().any(|left| left.id == id));
         let forgotten = if is_left {
             self.shelf.forget(id)
         } else {
-            Err(Error::Absent(format!("no interrupted episode is called {id:?}")))
+            Err(Error::Absent(format!(
+                "no interrupted episode is called {id:?}"
+            )))
         };
         if forgotten.is_ok() {
             self.board.with(|state| {
@@ -363,7 +380,10 @@ impl Recorder {
     pub fn close(mut self) -> Result<RecorderView, Error> {
         if let Some(take) = self.running.take() {
             let finished = take.finish();
-            finished.interrupted().into_iter().for_each(|left| self.offer(left));
+            finished
+                .interrupted()
+                .into_iter()
+                .for_each(|left| self.offer(left));
         }
         self.saver.settle();
         let mut view = self.view();
