@@ -13,9 +13,9 @@ mod lab_bench;
 pub mod log;
 #[cfg(feature = "gui")]
 mod pad;
+mod recording;
 #[cfg(feature = "gui")]
 pub mod session;
-pub mod recording;
 mod supply;
 mod tabletop;
 mod takeoff;
