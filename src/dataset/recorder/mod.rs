@@ -116,7 +116,8 @@ impl Recorder {
             });
         }
         for found in left.found {
-            match found.commit {
+            let fits = found.journal.fits(&self.plan);
+            match found.commit.filter(|_| fits) {
                 Some(commit) => {
                     self.saver.save(found.journal, commit);
                 }
@@ -323,6 +324,12 @@ impl Recorder {
             return Err(Error::Absent(format!("episode {id} is no interrupted one")));
         }
         let found = self.shelf.find(id)?;
+        if !found.journal.fits(&self.plan) {
+            return Err(Error::Ended(format!(
+                "episode {id} was recorded at another rate, with other cameras or other columns than are recorded now; \
+                 `smolpilot data recover` takes those that it was recorded with"
+            )));
+        }
         let (whole, outcome) = (found.whole, found.commit.map(|commit| commit.outcome));
         let journal = self.shelf.restore(found.journal)?;
         let commit = Commit {
