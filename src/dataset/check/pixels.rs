@@ -1,5 +1,8 @@
 //! Looks at the pictures themselves: whether every one can be decoded, and whether a camera stood still while the arm moved.
 
+use std::sync::Arc;
+
+use crate::dataset::Error;
 use crate::dataset::read::Dataset;
 use crate::dataset::schema::columns::REPEATED;
 
@@ -31,7 +34,13 @@ pub fn check(mut dataset: Dataset, report: &mut Report, progress: &mut Progress<
                 false => &episode.spans[at].film,
             };
             let here = |finding: Finding| finding.file(file).episode(episode.index);
-            match still(&mut dataset, episode.index, &camera.key, episode.length, &said) {
+            match still(
+                &mut dataset,
+                episode.index,
+                &camera.key,
+                episode.length,
+                &said,
+            ) {
                 Err(error) => {
                     let what = format!("{} cannot be looked at: {error}", camera.name);
                     report.add(here(Finding::error("pixels.unreadable", what)));
@@ -58,16 +67,16 @@ fn still(
     camera: &str,
     length: usize,
     marked: &dyn Fn(usize) -> bool,
-) -> Result<usize, crate::dataset::Error> {
+) -> Result<usize, Error> {
     let mut count = 0;
-    let mut before = None;
+    let mut before: Option<Arc<[u8]>> = None;
     for row in 0..length {
         let frame = dataset.frame(episode, camera, row)?;
         let same = before
             .as_ref()
             .is_some_and(|before| apart(before, &frame.rgb) < SAME);
         count += usize::from(same && !marked(row));
-        before = Some(frame.rgb.clone());
+        before = Some(frame.rgb);
     }
     Ok(count)
 }

@@ -14,9 +14,6 @@ const SUM: usize = 4;
 /// A longer one is not a record but a length that was torn.
 const LONGEST: usize = 1 << 28;
 
-/// What a record adds to its payload, bytes.
-pub const FRAMING: usize = HEAD + SUM;
-
 /// Appends a record to `out`.
 pub fn frame(kind: u32, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
@@ -164,7 +161,7 @@ mod tests {
     #[test]
     fn a_file_that_is_cut_anywhere_gives_the_records_before_the_cut() {
         let (bytes, ends) = three();
-        assert_eq!(ends[0], FRAMING + 3);
+        assert_eq!(ends[0], HEAD + 3 + SUM);
         for cut in 0..=bytes.len() {
             let whole = ends.iter().filter(|end| **end <= cut).count();
             assert_eq!(read(&bytes[..cut]).len(), whole, "cut at {cut}");

@@ -1,4 +1,4 @@
-//! The coded pictures of one camera on disk, and now and then the statistics of those before.
+//! The coded pictures of one camera on disk, and at their end their statistics.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,9 +12,6 @@ use crate::dataset::{Disk, Error, disk};
 const CONFIG: u32 = 1;
 const UNIT: u32 = 2;
 const STATISTICS: u32 = 3;
-
-/// Units from one record of statistics to the next: what a recovered episode's statistics may lack at most.
-const BETWEEN: u64 = 30;
 
 /// Writes a stream.
 #[derive(Debug)]
@@ -33,7 +30,7 @@ impl StreamWriter {
     pub fn create(path: &Path, config: &CodecConfig, disk: &Disk) -> Result<Self, Error> {
         let mut writer = Self {
             file: disk.create(path)?,
-            payload: config.to_bytes().map_err(|why| malformed(path, why))?,
+            payload: config.to_bytes().map_err(|why| malformed(path, &why))?,
             bytes: Vec::new(),
             units: 0,
         };
@@ -42,11 +39,11 @@ impl StreamWriter {
         Ok(writer)
     }
 
-    /// Adds a unit, and now and then the statistics of all pictures up to it; returns its bytes.
+    /// Adds a unit; returns its bytes.
     ///
     /// # Errors
     /// The disk cannot be written.
-    pub fn write(&mut self, unit: &AccessUnit, pictures: &Pictures) -> Result<usize, Error> {
+    pub fn write(&mut self, unit: &AccessUnit) -> Result<usize, Error> {
         self.payload.clear();
         self.payload.extend((self.units as u32).to_le_bytes());
         self.payload.push(u8::from(unit.key));
@@ -54,9 +51,6 @@ impl StreamWriter {
         self.bytes.clear();
         frame(UNIT, &self.payload, &mut self.bytes);
         self.units += 1;
-        if self.units % BETWEEN == 1 {
-            self.add_statistics(pictures)?;
-        }
         self.flush()
     }
 
@@ -65,8 +59,10 @@ impl StreamWriter {
     /// # Errors
     /// The disk cannot be written.
     pub fn finish(mut self, pictures: &Pictures) -> Result<(), Error> {
+        let text = serde_json::to_vec(pictures);
+        let text = text.map_err(|error| malformed(self.file.path(), &error))?;
         self.bytes.clear();
-        self.add_statistics(pictures)?;
+        frame(STATISTICS, &text, &mut self.bytes);
         self.flush()?;
         self.sync()
     }
@@ -77,13 +73,6 @@ impl StreamWriter {
     /// The disk refuses.
     pub fn sync(&self) -> Result<(), Error> {
         self.file.sync()
-    }
-
-    fn add_statistics(&mut self, pictures: &Pictures) -> Result<(), Error> {
-        let text = serde_json::to_vec(pictures);
-        let text = text.map_err(|error| malformed(self.file.path(), &error))?;
-        frame(STATISTICS, &text, &mut self.bytes);
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<usize, Error> {
@@ -99,8 +88,6 @@ pub struct Stream {
     records: Records,
     pub config: CodecConfig,
     units: u64,
-    /// Statistics of the pictures up to the newest unit that has some.
-    pictures: Pictures,
     ended: bool,
 }
 
@@ -111,15 +98,14 @@ impl Stream {
         let mut records = Records::open(path)?;
         let config = match records.record()? {
             Some((CONFIG, payload)) => {
-                CodecConfig::from_bytes(payload).map_err(|why| malformed(path, why))?
+                CodecConfig::from_bytes(payload).map_err(|why| malformed(path, &why))?
             }
-            _ => return Err(malformed(path, "it was torn before its first picture")),
+            _ => return Err(malformed(path, &"it was torn before its first picture")),
         };
         Ok(Self {
             records,
             config,
             units: 0,
-            pictures: Pictures::default(),
             ended: false,
         })
     }
@@ -129,32 +115,31 @@ impl Stream {
     /// # Errors
     /// The file cannot be read.
     pub fn unit(&mut self) -> Result<Option<AccessUnit>, Error> {
-        while !self.ended {
-            match self.records.record()? {
-                Some((STATISTICS, payload)) => self.pictures = statistics(payload, &self.pictures),
-                Some((UNIT, payload)) => {
-                    let unit = unit_numbered(self.units, payload);
-                    self.ended = unit.is_none();
-                    self.units += u64::from(unit.is_some());
-                    return Ok(unit);
-                }
-                _ => self.ended = true,
-            }
+        if self.ended {
+            return Ok(None);
         }
-        Ok(None)
+        let unit = match self.records.record()? {
+            Some((UNIT, payload)) => unit_numbered(self.units, payload),
+            _ => None,
+        };
+        self.ended = unit.is_none();
+        self.units += u64::from(unit.is_some());
+        Ok(unit)
     }
 
-    /// Statistics of the pictures that were read. Those of an episode that was not finished may lack some of the last.
+    /// Statistics of all its pictures, if just these have been read and it was ended as it should: those of an episode that was
+    /// interrupted have none.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn statistics(mut self) -> Result<Pictures, Error> {
-        if !self.ended
-            && let Some((STATISTICS, payload)) = self.records.record()?
-        {
-            self.pictures = statistics(payload, &self.pictures);
-        }
-        Ok(self.pictures)
+    pub fn statistics(mut self) -> Result<Option<Pictures>, Error> {
+        let pictures = match self.records.record()? {
+            Some((STATISTICS, payload)) if !self.ended => {
+                serde_json::from_slice::<Pictures>(payload).ok()
+            }
+            _ => None,
+        };
+        Ok(pictures.filter(|pictures| pictures.count() == self.units))
     }
 
     /// How many units are whole in the file at `path`; none where it was never begun.
@@ -180,9 +165,4 @@ fn unit_numbered(number: u64, payload: &[u8]) -> Option<AccessUnit> {
     let key = from.byte()? != 0;
     let bytes = from.rest().to_vec();
     is_next.then_some(AccessUnit { bytes, key })
-}
-
-/// Statistics that cannot be read leave those before in force: they only describe.
-fn statistics(payload: &[u8], before: &Pictures) -> Pictures {
-    serde_json::from_slice(payload).unwrap_or_else(|_| before.clone())
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dataset::Error;
@@ -53,9 +52,12 @@ impl fmt::Debug for Projector {
 /// There is none at this row, or it is damaged.
 pub fn from_table(rows: &Rows, key: &str, row: usize, fps: u32) -> Result<Frame, Error> {
     let wrong = |why: String| {
-        Error::Absent(format!("picture {row} of {key} in episode {} {why}", rows.episode))
+        Error::Absent(format!(
+            "picture {row} of {key} in episode {} {why}",
+            rows.episode
+        ))
     };
-    let Values::Picture(pictures) = &rows.column(key)?.values else {
+    let Values::Pictures(pictures) = &rows.column(key)?.values else {
         return Err(wrong("is no picture but a number".to_owned()));
     };
     let bytes = pictures.first().filter(|bytes| !bytes.is_empty());
@@ -64,6 +66,6 @@ pub fn from_table(rows: &Rows, key: &str, row: usize, fps: u32) -> Result<Frame,
     let image = image.into_rgb8();
     let (width, height) = image.dimensions();
     let at = Duration::from_secs_f64(seconds(row, fps));
-    Frame::new(width, height, Arc::from(image.into_raw()), row as u64, at)
+    Frame::new(width, height, image.into_raw(), row as u64, at)
         .ok_or_else(|| wrong("is empty".to_owned()))
 }

@@ -62,7 +62,7 @@ impl Scribe for Eye {
         drop(rgb);
         drop(frame);
         drop(place);
-        self.stream.write(&unit, &self.pictures)
+        self.stream.write(&unit)
     }
 
     fn sync(&mut self) -> Result<(), Error> {

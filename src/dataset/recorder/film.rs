@@ -7,7 +7,7 @@ use crate::dataset::journal::{Commit, Journal, Row, Stream, Tape};
 use crate::dataset::save::{EpisodeParts, RowRecord, VideoPart};
 use crate::dataset::stats::Pictures;
 use crate::dataset::video::mp4::{self, Sample};
-use crate::dataset::video::transcode;
+use crate::dataset::video::{Film, transcode};
 use crate::dataset::{Codec, Disk, Error, disk};
 
 /// Reads a committed journal, and makes the films beside it. Called again it makes the same.
@@ -102,7 +102,22 @@ fn packed(
         let written = mp4::write(out, &config, fps, &samples, units);
         written.map(drop).map_err(|error| disk::at(&to, error))
     })?;
+    let pictures = match pictures {
+        Some(pictures) => pictures,
+        None => seen(&to)?,
+    };
     Ok((to, pictures))
+}
+
+/// Statistics of a film's pictures: of an episode that was interrupted, whose own are not there.
+fn seen(path: &Path) -> Result<Pictures, Error> {
+    let mut film = Film::open(path)?;
+    let mut pictures = Pictures::default();
+    for k in 0..film.len() {
+        let frame = film.frame(k)?;
+        pictures.push(frame.width, frame.height, &frame.rgb);
+    }
+    Ok(pictures)
 }
 
 /// The units of a stream once more, so that a long film need not fit the memory.

@@ -42,21 +42,6 @@ impl Room {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         *used += bytes;
-        self.place(bytes)
-    }
-
-    /// A place, if there is one now.
-    pub fn try_take(&self, bytes: usize) -> Option<Place> {
-        let inside = &self.0;
-        let mut used = inside.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = *used == 0 || *used + bytes <= inside.size;
-        fits.then(|| {
-            *used += bytes;
-            self.place(bytes)
-        })
-    }
-
-    fn place(&self, bytes: usize) -> Place {
         Place {
             room: self.clone(),
             bytes,
@@ -80,6 +65,7 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
     use super::*;
@@ -87,18 +73,35 @@ mod tests {
     #[test]
     fn a_full_room_is_waited_for_and_an_empty_one_takes_anything() {
         let room = Room::new(10);
-        let large = room.take(25);
-        assert!(room.try_take(1).is_none());
-        drop(large);
-        let first = room.take(6);
-        assert!(room.try_take(5).is_none());
-        assert!(room.try_take(4).is_some(), "given back at once");
+        drop(room.take(25));
+        let places = [room.take(6), room.take(4)];
         thread::scope(|scope| {
             let waits = scope.spawn(|| room.take(5));
-            drop(first);
+            drop(places);
             assert_eq!(waits.join().unwrap().bytes, 5);
         });
-        assert!(room.try_take(10).is_some());
-        assert_eq!(room.size(), 10);
+        // Everything was given back, or this would wait for ever.
+        assert_eq!(room.take(10).bytes, room.size());
+    }
+
+    #[test]
+    fn never_more_is_taken_than_there_is() {
+        let (room, most) = (Room::new(10), AtomicUsize::new(0));
+        let taken = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for bytes in [3, 4, 5, 6] {
+                let (room, most, taken) = (&room, &most, &taken);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let place = room.take(bytes);
+                        let now = taken.fetch_add(bytes, Ordering::SeqCst) + bytes;
+                        most.fetch_max(now, Ordering::SeqCst);
+                        taken.fetch_sub(bytes, Ordering::SeqCst);
+                        drop(place);
+                    }
+                });
+            }
+        });
+        assert!(most.into_inner() <= 10);
     }
 }
