@@ -34,6 +34,10 @@ pub struct Heard {
     /// Episodes that were about to be kept.
     pub keeping: usize,
     pub kept: usize,
+    /// Rows of these.
+    pub rows_kept: u64,
+    /// Rows of the episode that was being discarded: it may still be offered.
+    dropping: u64,
     /// Names of the episodes that were discarded for sure.
     pub discarded: Vec<u32>,
     /// The episode that ran, its rows, and as many of them as were seen to be in the files.
@@ -52,13 +56,25 @@ impl Heard {
             ("whole", Some((_, _, whole))) => *whole = u64::from(number),
             ("keep", running) => {
                 self.keeping += 1;
-                *running = None;
+                self.rows_kept += running.take().map_or(0, |(_, rows, _)| rows);
             }
             ("kept", _) => self.kept += 1,
-            ("discard", running) => *running = None,
-            ("discarded", _) => self.discarded.push(number),
+            ("discard", running) => {
+                self.dropping = running.take().map_or(0, |(_, rows, _)| rows);
+            }
+            ("discarded", _) => {
+                self.dropping = 0;
+                self.discarded.push(number);
+            }
             _ => {}
         }
+    }
+}
+
+impl Heard {
+    /// Rows that were given and not discarded.
+    pub fn rows(&self) -> u64 {
+        self.rows_kept + self.running.map_or(0, |(_, rows, _)| rows)
     }
 }
 
@@ -97,12 +113,20 @@ fn record_and_kill(root: &Path, seed: u32, word: &str, count: usize, wait: Durat
             times += 1;
         }
     }
-    assert!(times > count, "it ended by itself: {}", complaint(&mut victim));
+    assert!(
+        times > count,
+        "it ended by itself: {}",
+        complaint(&mut victim)
+    );
     heard
 }
 
 fn complaint(victim: &mut Victim) -> String {
-    let lines = victim.0.stderr.take().map(|said| BufReader::new(said).lines());
+    let lines = victim
+        .0
+        .stderr
+        .take()
+        .map(|said| BufReader::new(said).lines());
     let lines: Vec<_> = lines.into_iter().flatten().map_while(Result::ok).collect();
     lines.join("\n")
 }
@@ -119,23 +143,37 @@ fn open(root: &Path) -> (Recorder, RecorderView) {
 }
 
 /// Kills once, and checks what is left. `before` is how many episodes there were.
-fn kill_once(root: &Path, seed: u32, before: usize, toll: &mut Toll) -> usize {
+fn kill_once(root: &Path, seed: u32, before: (usize, u64), toll: &mut Toll) -> (usize, u64) {
     let mut random = ChaCha8Rng::seed_from_u64(u64::from(seed));
-    let (word, most) = [("opening", 1), ("row", 150), ("keep", 4), ("kept", 4), ("discard", 2)]
-        [random.random_range(0..5)];
+    let (word, most) = [
+        ("opening", 1),
+        ("row", 150),
+        ("keep", 4),
+        ("kept", 4),
+        ("discard", 2),
+    ][random.random_range(0..5)];
     let count = random.random_range(1..=most);
     let wait = LATEST.mul_f64(random.random_range(0.0..1.0));
     let heard = record_and_kill(root, seed, word, count, wait);
     let (mut recorder, view) = open(root);
     let when = format!("seed {seed}: {heard:?}: {view:?}");
-    assert!(view.episodes >= before + heard.saved, "a saved episode is lost: {when}");
-    assert!(view.episodes <= before + heard.keeping, "an episode nobody kept: {when}");
+    assert!(
+        view.episodes >= before.0 + heard.saved,
+        "a saved episode is lost: {when}"
+    );
+    assert!(
+        view.episodes <= before.0 + heard.keeping,
+        "an episode nobody kept: {when}"
+    );
     let offered: u64 = view.interrupted.iter().map(|left| left.frames).sum();
-    if let Some((_, rows, whole)) = heard.running {
-        assert!(offered >= whole, "rows are lost: {when}");
-        // One may have been taken and not been told of.
-        assert!(view.interrupted.len() > 1 || offered <= rows + 1, "{when}");
-    }
+    let whole = heard.running.map_or(0, |(_, _, whole)| whole);
+    assert!(offered >= whole, "rows are lost: {when}");
+    // One may have been taken and not been told of.
+    let found = view.frames - before.1 + offered;
+    assert!(
+        found <= heard.rows() + heard.dropping + 1,
+        "rows nobody took: {when}"
+    );
     toll.count(&heard, &view, before);
     let mut wanted = view.episodes;
     for left in &view.interrupted {
@@ -149,10 +187,14 @@ fn kill_once(root: &Path, seed: u32, before: usize, toll: &mut Toll) -> usize {
         }
     }
     let closed = recorder.close().unwrap();
-    assert_eq!((closed.episodes, closed.interrupted.len()), (wanted, 0), "{when}");
+    assert_eq!(
+        (closed.episodes, closed.interrupted.len()),
+        (wanted, 0),
+        "{when}"
+    );
     assert!(!root.join(".recording").exists(), "{when}");
     toll.discarded.extend(heard.discarded);
-    closed.episodes
+    (closed.episodes, closed.frames)
 }
 
 #[test]
@@ -164,11 +206,11 @@ fn nothing_that_was_reported_saved_is_lost_whenever_the_program_is_killed() {
     while !seeds.is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("set");
-        let mut episodes = 0;
+        let mut held = (0, 0);
         for seed in seeds.by_ref().take(A_SET) {
-            episodes = kill_once(&root, seed, episodes, &mut toll);
+            held = kill_once(&root, seed, held, &mut toll);
         }
-        toll.episodes += examine(&root, episodes, &toll.discarded);
+        toll.episodes += examine(&root, held.0, &toll.discarded);
         toll.discarded = BTreeSet::new();
     }
     toll.print();

@@ -26,10 +26,10 @@ pub struct Toll {
     found: usize,
     offered: usize,
     pub recovered: usize,
-    /// Rows of the episodes that ran: given, and offered again.
+    /// Rows that were taken, and found or offered.
     given: u64,
     whole: u64,
-    /// Most rows that one episode lacked.
+    /// Most rows that one kill cost.
     most: u64,
     pub episodes: usize,
     /// Names of episodes that must not be found.
@@ -37,7 +37,7 @@ pub struct Toll {
 }
 
 impl Toll {
-    pub fn count(&mut self, heard: &Heard, view: &RecorderView, before: usize) {
+    pub fn count(&mut self, heard: &Heard, view: &RecorderView, before: (usize, u64)) {
         let hit = if !heard.open {
             &mut self.opening
         } else if heard.keeping > heard.saved {
@@ -49,31 +49,38 @@ impl Toll {
         };
         *hit += 1;
         self.reported += heard.saved;
-        self.found += view.episodes - before;
+        self.found += view.episodes - before.0;
         self.offered += view.interrupted.len();
-        if let (Some((_, rows, _)), [left]) = (heard.running, view.interrupted.as_slice()) {
-            self.given += rows;
-            self.whole += left.frames;
-            self.most = self.most.max(rows.saturating_sub(left.frames));
-        }
+        let offered: u64 = view.interrupted.iter().map(|left| left.frames).sum();
+        let whole = view.frames - before.1 + offered;
+        self.given += heard.rows();
+        self.whole += whole;
+        self.most = self.most.max(heard.rows().saturating_sub(whole));
     }
 
     pub fn kills(&self) -> usize {
         self.opening + self.recording + self.saving + self.between
     }
 
-    #[expect(clippy::print_stdout, reason = "the figures of a long run are what it is run for")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figures of a long run are what it is run for"
+    )]
     pub fn print(&self) {
         println!(
             "{} kills: {} while opening, {} while recording, {} while saving, {} between episodes",
-            self.kills(), self.opening, self.recording, self.saving, self.between
+            self.kills(),
+            self.opening,
+            self.recording,
+            self.saving,
+            self.between
         );
         println!(
             "episodes: {} reported saved, {} found; {} interrupted were offered, {} of them recovered; {} read back and right",
             self.reported, self.found, self.offered, self.recovered, self.episodes
         );
         println!(
-            "rows of interrupted episodes: {} given, {} whole, at most {} lost of one",
+            "rows: {} taken, {} found or offered; a kill cost {} at most",
             self.given, self.whole, self.most
         );
     }
@@ -96,16 +103,25 @@ pub fn examine(root: &Path, episodes: usize, discarded: &BTreeSet<u32>) -> usize
         assert_eq!(states, wanted, "episode {episode}");
         let actions = rows.actions();
         let name = actions[0].0[0] as u32;
-        assert!(actions.iter().all(|action| action.0 == [name as f32; 6]), "episode {episode}");
+        assert!(
+            actions.iter().all(|action| action.0 == [name as f32; 6]),
+            "episode {episode}"
+        );
         assert!(names.insert(name), "episode {episode} is there twice");
-        assert!(!discarded.contains(&name), "episode {episode} was discarded");
+        assert!(
+            !discarded.contains(&name),
+            "episode {episode} was discarded"
+        );
         for row in [0, rows.len() / 2, rows.len() - 1] {
             for camera in ["front", "wrist"] {
                 let frame = set.frame(episode, camera, row).unwrap();
                 let sum: u64 = frame.rgb.iter().map(|&level| u64::from(level)).sum();
                 let mean = sum as f64 / frame.rgb.len() as f64;
                 let wanted = f64::from(brightness(row as u64));
-                assert!((mean - wanted).abs() <= CODEC_LOSS, "episode {episode}, {camera} {row}: {mean} for {wanted}");
+                assert!(
+                    (mean - wanted).abs() <= CODEC_LOSS,
+                    "episode {episode}, {camera} {row}: {mean} for {wanted}"
+                );
             }
         }
     }

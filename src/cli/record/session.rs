@@ -43,10 +43,9 @@ impl Recorded {
     /// Takes in what the session shows; counts of an episode that ran are by its number.
     fn follow(&mut self, seen: &SessionView, episodes: &mut BTreeMap<usize, (u64, u64)>) {
         let recorder = &seen.recorder;
-        if recorder.root.is_some() {
-            self.episodes_in_all = recorder.episodes;
-            self.frames_in_all = recorder.frames;
-        }
+        // Saves go on to the end; a data set that is closed again tells what it came to.
+        self.episodes_in_all = self.episodes_in_all.max(recorder.episodes);
+        self.frames_in_all = self.frames_in_all.max(recorder.frames);
         if let Some(running) = &recorder.running {
             let repeated = running.repeated.iter().map(|(_, count)| count).sum();
             episodes.insert(running.episode, (running.missed, repeated));

@@ -269,3 +269,71 @@ impl Summary {
         writeln!(out, "speed          {took_s:.1} s, {rate:.0} rows a second")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::cli;
+    use crate::dataset::Dataset;
+
+    fn recorded(words: &str, out: &Path) -> (Outcome, serde_json::Value) {
+        let line = format!("smolpilot sim record --size 32x32 --camera wrist --json {words} --out");
+        let words = line.split(' ').map(str::to_owned);
+        let words = words.chain([out.display().to_string()]);
+        let (mut text, mut err) = (vec![], vec![]);
+        let outcome = cli::run(words, &mut text, &mut err);
+        let told = serde_json::from_slice(&text);
+        (
+            outcome,
+            told.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&err))),
+        )
+    }
+
+    #[test]
+    fn equal_seeds_record_equal_rows_whatever_the_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        for (root, jobs) in [(&one, "--jobs 1"), (&two, "--jobs 3")] {
+            let (outcome, told) = recorded(&format!("--episodes 2 --seed 5 {jobs}"), root);
+            assert_eq!(
+                (outcome, &told["episodes"]),
+                (Outcome::Done, &2.into()),
+                "{told}"
+            );
+        }
+        let mut data = [&one, &two].map(|root| Dataset::open(root).unwrap());
+        for episode in 0..2 {
+            let [one, two] = data.each_ref().map(|data| data.rows(episode).unwrap());
+            assert_eq!(one, two);
+            assert!(one.actions().len() > 100);
+            let [one, two] = data
+                .each_mut()
+                .map(|data| data.frame(episode, "wrist", 60).unwrap());
+            assert_eq!(one.rgb, two.rgb);
+        }
+        let listed = data[0].episodes();
+        assert!(
+            listed
+                .iter()
+                .all(|it| it.outcome == dataset::Outcome::Success)
+        );
+        assert_eq!(listed[0].tasks, ["put the red cube in the box"]);
+    }
+
+    #[test]
+    fn failures_are_kept_only_when_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = "--episodes 1 --limit 1";
+        let (outcome, told) = recorded(words, &folder.path().join("none"));
+        assert_eq!((outcome, &told["episodes"]), (Outcome::Fault, &0.into()));
+        let tries = told["tries"].as_u64().unwrap();
+        assert_eq!(told["failures"].as_array().unwrap().len() as u64, tries);
+        let kept = folder.path().join("kept");
+        let (outcome, told) = recorded(&format!("{words} --keep-failures"), &kept);
+        assert_eq!((outcome, &told["tries"]), (Outcome::Done, &1.into()));
+        let data = Dataset::open(&kept).unwrap();
+        assert_eq!(data.episodes()[0].outcome, dataset::Outcome::Failure);
+    }
+}

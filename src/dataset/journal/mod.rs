@@ -15,6 +15,7 @@ mod shelf;
 mod stream;
 mod tape;
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ impl Journal {
         let Some(text) = read_if_there(&path)? else {
             return Ok(None);
         };
-        let header = Header::read(&text).map_err(|why| malformed(&path, why))?;
+        let header = Header::read(&text).map_err(|why| malformed(&path, &why))?;
         Ok(Some(Self {
             folder: folder.to_owned(),
             header,
@@ -190,7 +191,7 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-fn malformed(path: &Path, why: impl ToString) -> Error {
+fn malformed(path: &Path, why: &dyn fmt::Display) -> Error {
     Error::Malformed {
         path: path.to_owned(),
         why: why.to_string(),

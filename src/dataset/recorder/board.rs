@@ -124,7 +124,10 @@ mod tests {
         board.saved(5, 100);
         let numbers = |board: &Board| {
             let saving = board.state().saving;
-            saving.iter().map(|saving| saving.episode).collect::<Vec<_>>()
+            saving
+                .iter()
+                .map(|saving| saving.episode)
+                .collect::<Vec<_>>()
         };
         assert_eq!(numbers(&board), [5, 6]);
         let error = Error::Io {
@@ -141,7 +144,11 @@ mod tests {
         let state = board.state();
         assert_eq!((numbers(&board), state.next_episode()), (vec![5], 6));
         assert_eq!((state.ids, state.saved), (vec!["c".to_owned()], 1));
-        assert!(state.trouble.is_some_and(|trouble| trouble.starts_with("data: ")));
+        assert!(
+            state
+                .trouble
+                .is_some_and(|trouble| trouble.starts_with("data: "))
+        );
         assert_eq!(board.state().failed, ["b"]);
         // It is tried again.
         board.queue("b");
@@ -149,6 +156,9 @@ mod tests {
         board.saved(6, 120);
         board.saved(7, 140);
         let state = board.state();
-        assert!(state.failed.is_empty() && state.trouble.is_none(), "{state:?}");
+        assert!(
+            state.failed.is_empty() && state.trouble.is_none(),
+            "{state:?}"
+        );
     }
 }

@@ -78,7 +78,9 @@ impl<T: Send + 'static> Lane<T> {
         match is_ready.recv() {
             Ok(()) => Ok(lane),
             // It ended before it was ready, and says why.
-            Err(_) => lane.finish().and(Err(Error::Ended(format!("{name} did not start")))),
+            Err(_) => lane
+                .finish()
+                .and(Err(Error::Ended(format!("{name} did not start")))),
         }
     }
 
@@ -110,7 +112,6 @@ impl<T: Send + 'static> Lane<T> {
     pub fn finish(mut self) -> Result<(), Error> {
         self.end()
     }
-
 }
 
 impl<T> Lane<T> {

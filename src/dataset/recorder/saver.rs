@@ -56,7 +56,9 @@ impl Saver {
             .name("saver".to_owned())
             .spawn(move || desk.work(&waiting));
         let thread = spawned.map_err(|error| {
-            Error::Ended(format!("the system gives no thread to save episodes on: {error}"))
+            Error::Ended(format!(
+                "the system gives no thread to save episodes on: {error}"
+            ))
         })?;
         Ok(Self {
             board: board.clone(),
@@ -80,9 +82,13 @@ impl Saver {
     }
 
     fn ask(&self, job: Job) {
-        let sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
-        if !matches!(sent, Some(Ok(()))) {
-            let gone = Error::Ended("the thread that saves episodes is gone; start again to save what was kept".to_owned());
+        let jobs = self.jobs.as_ref();
+        let is_sent = jobs.is_some_and(|jobs| jobs.send(job).is_ok());
+        if !is_sent {
+            let gone = Error::Ended(
+                "the thread that saves episodes is gone; start again to save what was kept"
+                    .to_owned(),
+            );
             self.board.failed(None, &gone);
         }
     }
@@ -101,7 +107,11 @@ impl Saver {
     /// Waits until everything that was asked for is done; nothing more can be asked.
     fn settle(&mut self) {
         self.jobs = None;
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        if self
+            .thread
+            .take()
+            .is_some_and(|thread| thread.join().is_err())
+        {
             log::error!("the thread that saves episodes had panicked");
         }
     }
@@ -143,7 +153,9 @@ impl Desk {
         };
         let saved = catch_unwind(AssertUnwindSafe(|| self.save(&journal, commit)));
         let saved = saved.unwrap_or_else(|_| {
-            Err(Error::Ended("saving the episode panicked; see the log. It can be recovered".to_owned()))
+            Err(Error::Ended(
+                "saving the episode panicked; see the log. It can be recovered".to_owned(),
+            ))
         });
         match saved {
             Ok((episodes, frames)) => {
@@ -211,7 +223,8 @@ impl Desk {
         if !store.contains(journal.id()) {
             let films = |stage: &str, share: f32| self.board.progress(stage, 0.5 + 0.4 * share);
             let parts = episode(journal, commit, &self.disk, &films)?;
-            let mut tables = |stage: &str, share: f32| self.board.progress(stage, 0.9 + 0.1 * share);
+            let mut tables =
+                |stage: &str, share: f32| self.board.progress(stage, 0.9 + 0.1 * share);
             store.save_telling(&parts, &mut tables)?;
         }
         let held = (store.episodes(), store.frames());

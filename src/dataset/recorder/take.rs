@@ -163,7 +163,10 @@ impl Take {
         if self.has_ended() {
             return 0;
         }
-        self.cameras.iter().map(|camera| camera.lane.backlog()).sum()
+        self.cameras
+            .iter()
+            .map(|camera| camera.lane.backlog())
+            .sum()
     }
 
     /// Lets its threads write what waits, and brings all to the disk.

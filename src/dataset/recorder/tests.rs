@@ -102,7 +102,10 @@ fn every_row_has_a_picture_of_every_camera_and_what_is_shown_again_is_counted() 
         let mut step = step(k, 2);
         step.missed = missed;
         for (frame, seq) in step.frames.iter_mut().zip([front, wrist]) {
-            *frame = frame.take().zip(seq).map(|(frame, seq)| Frame { seq, ..frame });
+            *frame = frame
+                .take()
+                .zip(seq)
+                .map(|(frame, seq)| Frame { seq, ..frame });
         }
         recorder.push(step).unwrap();
     };
@@ -138,7 +141,10 @@ fn a_discarded_episode_can_be_recovered_until_the_next_begins() {
     record(&mut recorder, 4);
     recorder.discard().unwrap();
     let discarded = recorder.view().discarded.unwrap();
-    assert_eq!((discarded.frames, discarded.task.as_str()), (4, "stack the cubes"));
+    assert_eq!(
+        (discarded.frames, discarded.task.as_str()),
+        (4, "stack the cubes")
+    );
     assert!(recorder.view().interrupted.is_empty());
     recorder.recover(&discarded.id).unwrap();
     let view = settled(&recorder);
@@ -168,7 +174,10 @@ fn an_episode_that_was_not_finished_is_offered_and_recovered_or_forgotten() {
         let mut recorder = Recorder::open(plan.clone()).unwrap();
         let left = recorder.view().interrupted;
         assert_eq!(left.len(), 1);
-        assert_eq!((left[0].frames, left[0].length), (6, Duration::from_millis(600)));
+        assert_eq!(
+            (left[0].frames, left[0].length),
+            (6, Duration::from_millis(600))
+        );
         let (same, by) = left_in(folder.path()).unwrap().remove(0);
         assert_eq!((&same, &by), (&left[0], &plan));
         assert!(recorder.recover("ep-else").is_err() && recorder.forget("..").is_err());
@@ -205,7 +214,9 @@ fn torn_files_give_the_rows_that_are_whole_in_all_of_them() {
     cut(&journal.rows_path(), 90);
     cut(&journal.stream_path(0), 40);
     let whole = [
-        Tape::rows(&journal.rows_path(), 9).map_err(|error| error.to_string()).unwrap_err(),
+        Tape::rows(&journal.rows_path(), 9)
+            .map_err(|error| error.to_string())
+            .unwrap_err(),
         Stream::count(&journal.stream_path(0)).unwrap().to_string(),
     ];
     assert!(whole[0].contains("8 rows are whole"), "{whole:?}");
@@ -236,16 +247,27 @@ fn a_disk_that_is_nearly_full_ends_and_keeps_the_episode() {
     recorder.begin().unwrap();
     record(&mut recorder, 9);
     // What a second takes is known once something is in the files.
-    while recorder.running.as_ref().is_some_and(|take| take.bytes() == 0) {
+    while recorder
+        .running
+        .as_ref()
+        .is_some_and(|take| take.bytes() == 0)
+    {
         thread::sleep(Duration::from_millis(1));
     }
     recorder.reserve = u64::MAX;
     let error = recorder.push(step(9, 1)).unwrap_err().to_string();
-    assert!(error.contains("episode 0 was ended and kept") && error.contains("Make room"), "{error}");
+    assert!(
+        error.contains("episode 0 was ended and kept") && error.contains("Make room"),
+        "{error}"
+    );
     assert!(recorder.push(step(10, 1)).is_err());
     let view = settled(&recorder);
     assert_eq!((view.running, view.saved, view.frames), (None, 1, 10));
-    assert_eq!(view.trouble, Some(error), "it stays until something goes right");
+    assert_eq!(
+        view.trouble,
+        Some(error),
+        "it stays until something goes right"
+    );
     let disk = view.disk.unwrap();
     assert!(disk.bytes_left > 0 && disk.time_left == Some(Duration::ZERO));
     assert!(matches!(recorder.begin(), Err(Error::Full { .. })));
@@ -289,7 +311,10 @@ fn what_does_not_fit_the_moment_is_refused_and_told() {
     assert!(recorder.begin().is_err(), "one runs");
     let error = recorder.keep(Outcome::Unmarked).unwrap_err().to_string();
     assert!(error.contains("no row"), "{error}");
-    assert!(Recorder::open(plan(folder.path(), &["front"])).is_err(), "it is locked");
+    assert!(
+        Recorder::open(plan(folder.path(), &["front"])).is_err(),
+        "it is locked"
+    );
     let mut odd = plan(&folder.path().join("odd"), &["front"]);
     odd.cameras[0].width = 33;
     let refused = Recorder::open(odd).and_then(|mut recorder| recorder.begin());
@@ -314,7 +339,10 @@ fn tasks_of_an_episode_are_named_by_row() {
     let journal = journal(folder.path());
     let (rows, tasks) = Tape::rows(&journal.rows_path(), 4).unwrap();
     assert_eq!(tasks, ["pick", "place", "wait"]);
-    assert_eq!(rows.iter().map(|row| row.task).collect::<Vec<_>>(), [0, 1, 0, 2]);
+    assert_eq!(
+        rows.iter().map(|row| row.task).collect::<Vec<_>>(),
+        [0, 1, 0, 2]
+    );
     let recorder = Recorder::open(plan(folder.path(), &[])).unwrap();
     assert_eq!(recorder.view().interrupted[0].task, "pick / place / wait");
 }

@@ -27,7 +27,10 @@ impl Told {
 
     fn look(&mut self, view: &RecorderView) {
         self.saved = view.saved;
-        let rows = view.interrupted.iter().map(|left| (left.id.clone(), left.frames));
+        let rows = view
+            .interrupted
+            .iter()
+            .map(|left| (left.id.clone(), left.frames));
         self.interrupted = rows.collect();
         self.complaints.extend(view.trouble.clone());
     }
@@ -66,24 +69,46 @@ fn check(plan: &Plan, told: &Told, when: &str) -> usize {
         .unwrap_or_else(|error| panic!("{when}: does not open: {error}; {told:?}"));
     let view = settled(&recorder);
     assert_eq!(view.trouble, None, "{when}: {told:?}");
-    assert!(view.episodes >= told.saved, "{when}: lost a saved one: {told:?} {view:?}");
-    let offered: Vec<_> = view.interrupted.iter().map(|left| (left.id.as_str(), left.frames)).collect();
+    assert!(
+        view.episodes >= told.saved,
+        "{when}: lost a saved one: {told:?} {view:?}"
+    );
+    let offered: Vec<_> = view
+        .interrupted
+        .iter()
+        .map(|left| (left.id.as_str(), left.frames))
+        .collect();
     for (id, rows) in &told.interrupted {
-        let is_offered = offered.iter().any(|(other, whole)| other == id && whole >= rows);
+        let is_offered = offered
+            .iter()
+            .any(|(other, whole)| other == id && whole >= rows);
         // A commit that was written although the disk said otherwise is as good.
-        assert!(is_offered || view.saved > 0, "{when}: lost {id}: {told:?} {view:?}");
+        assert!(
+            is_offered || view.saved > 0,
+            "{when}: lost {id}: {told:?} {view:?}"
+        );
     }
     if told.complaints.is_empty() {
         let rows: Vec<_> = offered.iter().map(|(_, rows)| *rows).collect();
-        assert_eq!((view.episodes, view.frames, rows), (1, 10, vec![2]), "{when}: {told:?}");
+        assert_eq!(
+            (view.episodes, view.frames, rows),
+            (1, 10, vec![2]),
+            "{when}: {told:?}"
+        );
     }
-    let ids: BTreeSet<_> = view.interrupted.iter().map(|left| left.id.clone()).collect();
+    let ids: BTreeSet<_> = view
+        .interrupted
+        .iter()
+        .map(|left| left.id.clone())
+        .collect();
     assert_eq!(ids.len(), view.interrupted.len(), "{when}: offered twice");
     let rows: u64 = view.interrupted.iter().map(|left| left.frames).sum();
     for id in &ids {
         recorder.recover(id).unwrap();
     }
-    let closed = recorder.close().unwrap_or_else(|error| panic!("{when}: {error}"));
+    let closed = recorder
+        .close()
+        .unwrap_or_else(|error| panic!("{when}: {error}"));
     assert_eq!(closed.episodes, view.episodes + ids.len(), "{when}");
     assert_eq!(closed.frames, view.frames + rows, "{when}");
     assert!(!plan.root.join(".recording").exists(), "{when}");
