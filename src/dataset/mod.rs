@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod disk;
+pub mod edit;
 mod error;
 mod journal;
 pub mod lock;
