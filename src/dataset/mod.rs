@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod disk;
+pub mod edit;
 mod error;
 pub mod export;
 pub mod hub;
