@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::arm::Role;
 use crate::camera;
 use crate::cli::bench::Made;
+use crate::cli::dataset::SetArgs;
 use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::lab::LabArgs;
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
@@ -55,6 +56,8 @@ pub enum Verb {
     Sim(SimArgs),
     /// Compare sync, async and RTC, and what g, `n_action_steps`, merge and latency do: tables and plots on a virtual clock
     Lab(Box<LabArgs>),
+    /// Data sets: look into them, change them, compare a policy with them, send them around
+    Data(SetArgs),
 }
 
 /// The device that computes.
@@ -168,7 +171,8 @@ pub struct RigArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub arms: ArmArgs,
-    /// A camera: a device id or path, an image, or a directory of images [may be repeated]
+    /// A camera: a device id or path, an image, a directory of images, a film, or a recorded episode, `DIR#3/front` [may be
+    /// repeated]
     #[arg(long = "camera", value_name = "NAME=SOURCE")]
     pub cameras: Vec<camera::Spec>,
     /// A view of the checkpoint and the camera that feeds it [may be repeated]

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod cost;
+mod dataset;
 mod emulate;
 mod lab;
 mod memory;
@@ -60,6 +61,7 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
             SimVerb::Record(args) => record::sim(args, out),
         },
         Some(Verb::Lab(args)) => lab::run(args, out),
+        Some(Verb::Data(args)) => dataset::run(args, out),
         None => window(&cli.window, err),
     }
 }
