@@ -13,7 +13,7 @@
 //!  4  ui    lab                 what the operator sees        |  measured runs without a window
 //!  3  runtime  sim  remote  train
 //!  2  policy  dataset  scene
-//!  1  arm  camera  gpu
+//!  1  arm  camera  gpu  hub
 //!  0  joint  kinematics  observation  action  clock  latest  priority
 //! ```
 
@@ -28,6 +28,7 @@ pub mod priority;
 pub mod arm;
 pub mod camera;
 pub mod gpu;
+pub mod hub;
 
 pub mod dataset;
 pub mod policy;

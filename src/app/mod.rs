@@ -3,6 +3,7 @@
 pub mod ending;
 #[cfg(feature = "gui")]
 mod fault_log;
+mod film;
 #[cfg(feature = "gui")]
 mod gamepad;
 #[cfg(feature = "gui")]
@@ -10,6 +11,7 @@ mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
 mod lab_bench;
+mod library;
 pub mod log;
 #[cfg(feature = "gui")]
 mod pad;

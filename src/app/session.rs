@@ -238,6 +238,7 @@ mod tests {
             seed: 0,
             takeoff: true,
             is_shown: true,
+            records: false,
             faults: vec![],
         }
     }

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 
+use crate::app::film;
 use crate::app::lab_bench::{self, LabBench};
+use crate::app::library::{Library, Places};
+use crate::app::recording::Recording;
 use crate::app::supply;
 use crate::app::takeoff::Takeoff;
 use crate::app::world::{self, World};
@@ -36,6 +39,7 @@ pub const FIRST_TASK: &str = "Pick up the red cube and place it in the box.";
 )]
 #[derive(Clone, Debug)]
 pub struct RigOptions {
+    /// An empty source loads none.
     pub policy: LoadRequest,
     /// The policy was named, so that the window takes no other.
     pub policy_named: bool,
@@ -61,6 +65,8 @@ pub struct RigOptions {
     pub takeoff: bool,
     /// A window shows it.
     pub is_shown: bool,
+    /// Something may be recorded; in a window it always may.
+    pub records: bool,
     /// What went wrong before, for the operator: kind, what happened, what to do.
     pub faults: Vec<(FaultKind, String, String)>,
 }
@@ -84,6 +90,9 @@ pub struct Rig {
     cameras: Vec<Camera>,
     world: Option<World>,
     lab: Option<LabBench>,
+    library: Option<Library>,
+    /// Ends after the runtime, once everything that was kept is saved.
+    recording: Option<Recording>,
 }
 
 impl Rig {
@@ -105,7 +114,7 @@ impl Rig {
         let networks = policy_loader(options.device, options.is_shown);
         let truth = world.as_ref().map(World::truth);
         let loader = with_expert(networks, truth);
-        let mut setup = Setup::new(clock.clone(), loader);
+        let mut setup = Setup::new(clock.clone(), Arc::clone(&loader));
         if let Some(world) = &world {
             simulated(&mut setup, world);
         }
@@ -123,7 +132,7 @@ impl Rig {
         join_feeds(&mut setup.feeds, &cameras);
         let is_real = |name: &String| options.cameras.iter().any(|camera| camera.name == *name);
         setup.pretend_feeds.retain(|name| !is_real(name));
-        setup.policy = Some(options.policy);
+        setup.policy = (!options.policy.source.is_empty()).then_some(options.policy);
         setup.knobs = options.knobs;
         setup.task = options.task;
         setup.views = options.views;
@@ -135,6 +144,17 @@ impl Rig {
             .transpose()
             .context("cannot start the lab")?;
         setup.lab = lab.as_ref().and_then(LabBench::link);
+        let library = options
+            .is_shown
+            .then(|| Library::start(Places::of_user(), loader))
+            .transpose()
+            .context("cannot start the library")?;
+        setup.library = library.as_ref().and_then(Library::link);
+        let recording = (options.is_shown || options.records)
+            .then(Recording::start)
+            .transpose()
+            .context("cannot start the recorder")?;
+        setup.recorder = recording.as_ref().map(Recording::link);
         let runtime = Runtime::start(setup).context("cannot start the control thread")?;
         let takeoff = options
             .takeoff
@@ -147,17 +167,21 @@ impl Rig {
             cameras,
             world,
             lab,
+            library,
+            recording,
         })
     }
 
-    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go. Returns what
-    /// became of the stop.
+    /// Ends the run in order: nobody asks any more, the arm is stopped, then cameras and pretend world go, and what was kept is
+    /// saved. Returns what became of the stop.
     pub fn shutdown(mut self) -> Halted {
         drop(self.takeoff.take());
         let halted = self.runtime.shutdown();
         drop(self.cameras);
         drop(self.world);
         drop(self.lab);
+        drop(self.library);
+        drop(self.recording);
         halted
     }
 }
@@ -370,8 +394,10 @@ fn joined(paths: &[PathBuf]) -> String {
 }
 
 fn open_cameras(specs: &[camera::Spec], clock: &Clock) -> anyhow::Result<Vec<Camera>> {
+    let projector = film::projector();
     let open = |spec: &camera::Spec| {
-        Camera::from_spec(spec, clock.clone()).with_context(|| format!("camera {}", spec.name))
+        let camera = Camera::open(spec, clock.clone(), &projector);
+        camera.with_context(|| format!("camera {}", spec.name))
     };
     specs.iter().map(open).collect()
 }

@@ -47,8 +47,16 @@ pub enum Error {
     )]
     Spec { text: String, why: String },
     /// A picture that is not there.
-    #[error("{}: no such picture or directory", path.display())]
+    #[error("{}: no such picture, film or directory", path.display())]
     NotFound { path: PathBuf },
+    /// An episode of a folder that holds no data set.
+    #[error(
+        "{text}: there is no data set in that folder; write DIR#EPISODE/CAMERA, for example recordings/cubes#3/front"
+    )]
+    NoEpisode { text: String },
+    /// A film that cannot be opened, or a picture of it that cannot be decoded.
+    #[error("{0}")]
+    Film(String),
     /// A picture that cannot be read.
     #[error("{}: {why}; whole PNG and JPEG pictures are read", path.display())]
     Picture { path: PathBuf, why: String },

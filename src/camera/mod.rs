@@ -13,6 +13,7 @@ mod mode;
 mod nodes;
 mod pixels;
 mod pump;
+mod reel;
 mod source;
 mod thread;
 
@@ -23,6 +24,7 @@ pub use feed::{Feed, FeedState};
 pub use listing::DeviceInfo;
 pub use mode::{Mode, Options, PixelFormat};
 pub use pixels::rgb_from_raw;
+pub use reel::{Projector, Reel};
 pub use source::{Source, Spec};
 pub use thread::Camera;
 

@@ -16,22 +16,43 @@ pub enum Source {
     Image(PathBuf),
     /// The pictures of a directory in the order of their names, numbers by value, from the beginning again after the last.
     Directory(PathBuf),
+    /// A film at its own rate, from the beginning again after the last picture.
+    Film(PathBuf),
+    /// One camera of a recorded episode, as a film.
+    Episode {
+        /// The data set's folder.
+        root: PathBuf,
+        episode: usize,
+        /// `front`.
+        camera: String,
+    },
 }
 
+/// Endings of films.
+const FILMS: [&str; 4] = ["mp4", "m4v", "mov", "mkv"];
+
 impl Source {
-    /// Tells directories, pictures and cameras apart by looking at the disk.
+    /// Tells directories, pictures, films, episodes (`DIR#3/front`) and cameras apart by looking at the disk.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for the path of a picture that is not there.
+    /// [`Error::NotFound`] for the path of a picture or film that is not there, or of a folder that is no data set.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let path = Path::new(text);
         if path.is_dir() {
             return Ok(Self::Directory(path.to_path_buf()));
         }
         if path.is_file() {
-            return Ok(Self::Image(path.to_path_buf()));
+            let path = path.to_path_buf();
+            return Ok(if ends_in(&path, &FILMS) {
+                Self::Film(path)
+            } else {
+                Self::Image(path)
+            });
         }
-        if is_picture(path) || text.ends_with(std::path::is_separator) {
+        if let Some(episode) = parse_episode(text) {
+            return episode;
+        }
+        if is_picture(path) || ends_in(path, &FILMS) || text.ends_with(std::path::is_separator) {
             return Err(Error::NotFound {
                 path: path.to_path_buf(),
             });
@@ -46,17 +67,48 @@ impl fmt::Display for Source {
             Self::Device(wanted) => write!(f, "camera {wanted}"),
             Self::Image(path) => write!(f, "image {}", path.display()),
             Self::Directory(path) => write!(f, "images in {}", path.display()),
+            Self::Film(path) => write!(f, "film {}", path.display()),
+            Self::Episode {
+                root,
+                episode,
+                camera,
+            } => write!(f, "{camera} of episode {episode} in {}", root.display()),
         }
     }
 }
 
 /// Whether the name says PNG or JPEG.
 pub(super) fn is_picture(path: &Path) -> bool {
+    ends_in(path, &["png", "jpg", "jpeg"])
+}
+
+fn ends_in(path: &Path, endings: &[&str]) -> bool {
     path.extension().is_some_and(|extension| {
-        ["png", "jpg", "jpeg"]
+        endings
             .iter()
             .any(|known| extension.eq_ignore_ascii_case(known))
     })
+}
+
+/// Reads `DIR#EPISODE/CAMERA`; `None` when it is something else. Windows' links hold `#` as well, but no data set.
+fn parse_episode(text: &str) -> Option<Result<Source, Error>> {
+    let (root, place) = text.rsplit_once('#')?;
+    let (episode, camera) = place.split_once('/')?;
+    let episode = episode.parse().ok()?;
+    let root = PathBuf::from(root);
+    if camera.is_empty() || !root.join("meta/info.json").is_file() {
+        let is_folder = root.is_dir() || root.extension().is_none() && !text.starts_with(r"\\");
+        return is_folder.then(|| {
+            Err(Error::NoEpisode {
+                text: text.to_owned(),
+            })
+        });
+    }
+    Some(Ok(Source::Episode {
+        root,
+        episode,
+        camera: camera.to_owned(),
+    }))
 }
 
 /// One `--camera`: `NAME=SOURCE` with options behind a question mark,
@@ -92,9 +144,14 @@ impl FromStr for Spec {
         if source.is_empty() {
             return Err(wrong("the source is missing".to_owned()));
         }
+        let source = Source::parse(source)?;
+        if matches!(source, Source::Film(_) | Source::Episode { .. }) && !options.is_empty() {
+            let why = "a film has its own size and rate, leave the options out";
+            return Err(wrong(why.to_owned()));
+        }
         Ok(Self {
             name: name.to_owned(),
-            source: Source::parse(source)?,
+            source,
             options: parse_options(options).map_err(wrong)?,
         })
     }
@@ -169,6 +226,37 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(text.contains("b.JPG"), "{text}");
+    }
+
+    #[test]
+    fn films_and_episodes_are_told_from_links_and_pictures() {
+        let folder = tempfile::tempdir().unwrap();
+        let film = folder.path().join("film.MP4");
+        std::fs::write(&film, b"").unwrap();
+        let parse = |text: &str| Source::parse(text);
+        let film_text = film.display().to_string();
+        assert_eq!(parse(&film_text).unwrap(), Source::Film(film));
+        let options = format!("front={film_text}?rate=10").parse::<Spec>();
+        assert!(options.unwrap_err().to_string().contains("its own size"));
+        let root = folder.path().join("cubes");
+        let place = format!("{}#3/front", root.display());
+        let why = parse(&place).unwrap_err().to_string();
+        assert!(why.contains("DIR#EPISODE/CAMERA"), "{why}");
+        std::fs::create_dir_all(root.join("meta")).unwrap();
+        std::fs::write(root.join("meta/info.json"), b"{}").unwrap();
+        let episode = Source::Episode {
+            root,
+            episode: 3,
+            camera: "front".to_owned(),
+        };
+        assert_eq!(parse(&place).unwrap(), episode);
+        assert!(episode.to_string().starts_with("front of episode 3 in"));
+        assert!(
+            parse("gone.mp4")
+                .unwrap_err()
+                .to_string()
+                .contains("gone.mp4")
+        );
     }
 
     #[test]

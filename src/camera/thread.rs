@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -11,6 +12,7 @@ use super::feed::Feed;
 use super::images::Images;
 use super::mode::Options;
 use super::pump::{Opener, Pump};
+use super::reel::{Projector, Show};
 use super::source::{Source, Spec};
 use crate::clock::Clock;
 
@@ -28,27 +30,14 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Starts the thread of a camera and returns at once; the feed says how the opening went.
+    /// Starts the thread of a camera and returns at once; the feed says how the opening went. `projector` opens films.
     ///
     /// # Errors
     /// [`Error::NoDeviceSupport`] for a device in a build without cameras, [`Error::Thread`] when the system gives no thread.
-    pub fn open(
-        name: &str,
-        source: &Source,
-        options: Options,
-        clock: Clock,
-    ) -> Result<Self, Error> {
-        let feed = Feed::new(name, source.to_string());
-        let opener = opener(source.clone(), options, &clock)?;
+    pub fn open(spec: &Spec, clock: Clock, projector: &Projector) -> Result<Self, Error> {
+        let feed = Feed::new(&spec.name, spec.source.to_string());
+        let opener = opener(spec, &clock, projector)?;
         Self::start(feed, clock, opener)
-    }
-
-    /// The same from one `--camera`.
-    ///
-    /// # Errors
-    /// Those of [`Camera::open`].
-    pub fn from_spec(spec: &Spec, clock: Clock) -> Result<Self, Error> {
-        Self::open(&spec.name, &spec.source, spec.options, clock)
     }
 
     /// The reader's end; clone it for the runtime.
@@ -116,14 +105,21 @@ fn said(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic without words".to_owned())
 }
 
-fn opener(source: Source, options: Options, clock: &Clock) -> Result<Opener, Error> {
-    let clock = clock.clone();
-    Ok(match source {
+fn opener(spec: &Spec, clock: &Clock, projector: &Projector) -> Result<Opener, Error> {
+    let (options, clock) = (spec.options, clock.clone());
+    Ok(match spec.source.clone() {
         Source::Image(path) => {
             Box::new(move || Ok(Box::new(Images::still(&path, options.rate_hz, &clock)?)))
         }
         Source::Directory(path) => {
             Box::new(move || Ok(Box::new(Images::directory(&path, options.rate_hz, &clock)?)))
+        }
+        source @ (Source::Film(_) | Source::Episode { .. }) => {
+            let projector = Arc::clone(projector);
+            Box::new(move || {
+                let reel = projector(&source).map_err(Error::Film)?;
+                Ok(Box::new(Show::new(reel, &clock)?))
+            })
         }
         Source::Device(wanted) => device_opener(wanted, options, clock)?,
     })
@@ -168,6 +164,19 @@ mod tests {
     /// Far longer than anything here takes; a test that reaches it has failed.
     const LONG: Duration = Duration::from_mins(1);
 
+    fn spec(source: Source) -> Spec {
+        Spec {
+            name: "front".to_owned(),
+            source,
+            options: Options::default(),
+        }
+    }
+
+    /// Shows no films.
+    fn nobody() -> Projector {
+        Arc::new(|source| Err(format!("{source}: no projector")))
+    }
+
     fn wait_for(what: &str, mut seen: impl FnMut() -> bool) {
         let start = Instant::now();
         while !seen() {
@@ -187,7 +196,7 @@ mod tests {
         let spec: Spec = format!("front={}?rate=200", folder.path().display())
             .parse()
             .unwrap();
-        let camera = Camera::from_spec(&spec, Clock::real()).unwrap();
+        let camera = Camera::open(&spec, Clock::real(), &nobody()).unwrap();
         let feed = camera.feed().clone();
         wait_for("the third frame", || {
             feed.frames.get().is_some_and(|frame| frame.seq >= 3)
@@ -205,12 +214,24 @@ mod tests {
     fn a_picture_that_vanished_is_lost_with_its_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gone.png");
-        let source = Source::Image(path);
-        let camera = Camera::open("front", &source, Options::default(), Clock::real()).unwrap();
+        let spec = spec(Source::Image(path));
+        let camera = Camera::open(&spec, Clock::real(), &nobody()).unwrap();
         wait_for("the loss", || {
             matches!(
                 camera.feed().state.get().as_deref(),
                 Some(FeedState::Lost(why)) if why.contains("gone.png")
+            )
+        });
+    }
+
+    #[test]
+    fn a_film_that_does_not_open_is_lost_with_the_reason() {
+        let spec = spec(Source::Film("cubes.mp4".into()));
+        let camera = Camera::open(&spec, Clock::real(), &nobody()).unwrap();
+        wait_for("the loss", || {
+            matches!(
+                camera.feed().state.get().as_deref(),
+                Some(FeedState::Lost(why)) if why.contains("film cubes.mp4: no projector")
             )
         });
     }
@@ -282,8 +303,8 @@ mod tests {
     #[cfg(not(feature = "gui"))]
     #[test]
     fn a_device_without_camera_support_is_refused_at_once() {
-        let source = Source::Device("C920".to_owned());
-        let error = Camera::open("front", &source, Options::default(), Clock::real()).unwrap_err();
+        let spec = spec(Source::Device("C920".to_owned()));
+        let error = Camera::open(&spec, Clock::real(), &nobody()).unwrap_err();
         assert!(error.to_string().contains("C920"));
     }
 }

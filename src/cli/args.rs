@@ -7,9 +7,11 @@ use clap::{Args, Parser, Subcommand};
 use crate::arm::Role;
 use crate::camera;
 use crate::cli::bench::Made;
+use crate::cli::dataset::SetArgs;
 use crate::cli::emulate::{EmulateArgs, SimArgs};
 use crate::cli::lab::LabArgs;
 use crate::cli::parse::{self, ImageArg, JsonTo, NoiseArg, StateArg};
+use crate::cli::record::{RecordArgs, ReplayArgs};
 use crate::gpu::{DeviceChoice, Kernels, Precision, Wish};
 use crate::policy::RtcSchedule;
 use crate::runtime::{Aggregate, Scheduling, ViewBinding};
@@ -35,7 +37,9 @@ pub enum Verb {
     /// Drive the arm, or the rig, without a window, and print a summary
     Run(Box<RunArgs>),
     /// Let the follower follow a leader arm, without a window, and print a summary
-    Teleop(TeleopArgs),
+    Teleop(Box<TeleopArgs>),
+    /// Let an arm, or the rig's, go through a recorded episode again: slowly to its first pose, then at its rate
+    Replay(Box<ReplayArgs>),
     /// Predict one chunk of actions from pictures, a state and a task
     Predict(PredictArgs),
     /// Measure a policy on this machine: time by stage, launches, bytes, memory
@@ -52,6 +56,8 @@ pub enum Verb {
     Sim(SimArgs),
     /// Compare sync, async and RTC, and what g, `n_action_steps`, merge and latency do: tables and plots on a virtual clock
     Lab(Box<LabArgs>),
+    /// Data sets: look into them, change them, compare a policy with them, send them around
+    Data(SetArgs),
 }
 
 /// The device that computes.
@@ -165,7 +171,8 @@ pub struct RigArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub arms: ArmArgs,
-    /// A camera: a device id or path, an image, or a directory of images [may be repeated]
+    /// A camera: a device id or path, an image, a directory of images, a film, or a recorded episode, `DIR#3/front` [may be
+    /// repeated]
     #[arg(long = "camera", value_name = "NAME=SOURCE")]
     pub cameras: Vec<camera::Spec>,
     /// A view of the checkpoint and the camera that feeds it [may be repeated]
@@ -238,6 +245,8 @@ pub struct RunArgs {
     #[arg(long, requires = "follower")]
     pub arm: bool,
     #[command(flatten)]
+    pub record: RecordArgs,
+    #[command(flatten)]
     pub json: JsonArgs,
 }
 
@@ -246,6 +255,17 @@ pub struct RunArgs {
 pub struct TeleopArgs {
     #[command(flatten)]
     pub arms: ArmArgs,
+    /// A camera to record with: a device id or path, an image, or a directory of images; the rig has its own [may be repeated]
+    #[arg(long = "camera", value_name = "NAME=SOURCE", requires = "record")]
+    pub cameras: Vec<camera::Spec>,
+    /// What is demonstrated, in words
+    #[arg(long, value_name = "TEXT", requires = "record")]
+    pub task: Option<String>,
+    /// Seed of the simulated table
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub record: RecordArgs,
     /// How long to follow from the moment the arm is aligned; without it until Ctrl-C
     #[arg(long, value_name = "S", value_parser = parse::positive_seconds)]
     pub seconds: Option<f64>,

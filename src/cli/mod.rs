@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod cost;
+mod dataset;
 mod emulate;
 mod lab;
 mod memory;
@@ -11,6 +12,8 @@ mod output;
 mod parse;
 mod policy;
 mod predict;
+mod record;
+mod replay;
 mod rig;
 mod run;
 mod teleop;
@@ -45,6 +48,7 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
     match &cli.verb {
         Some(Verb::Run(args)) => run::run(args, out),
         Some(Verb::Teleop(args)) => teleop::run(args, out),
+        Some(Verb::Replay(args)) => replay::run(args, out),
         Some(Verb::Predict(args)) => predict::run(args, out),
         Some(Verb::Bench(args)) => bench::run(args, out),
         Some(Verb::Check(args)) => check::run(args, out),
@@ -54,8 +58,10 @@ fn dispatch(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Resu
         Some(Verb::Sim(args)) => match &args.verb {
             SimVerb::Emulate(args) => emulate::run(args, out, err),
             SimVerb::Eval(args) => lab::eval(args, out),
+            SimVerb::Record(args) => record::sim(args, out),
         },
         Some(Verb::Lab(args)) => lab::run(args, out),
+        Some(Verb::Data(args)) => dataset::run(args, out),
         None => window(&cli.window, err),
     }
 }

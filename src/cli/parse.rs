@@ -89,6 +89,16 @@ pub fn positive_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses a number of seconds that may be zero; no more than a clock can count to.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=LONGEST_SECONDS).contains(&seconds) => Ok(seconds),
+        _ => {
+            Err("expected a number of seconds from 0 up, at most a year, for example 10".to_owned())
+        }
+    }
+}
+
 /// Parses a control rate, 5 to 100 Hz.
 pub fn control_rate(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {

@@ -2,10 +2,13 @@
 
 use crate::app::wiring::{ArmChoice, FIRST_TASK, RigOptions, calibration_file};
 use crate::arm::{Bounds, Clearance, Role};
+use crate::camera;
 use crate::cli::args::{ArmArgs, RigArgs, RunArgs};
 use crate::cli::output::wrong_argument;
 use crate::cli::policy;
 use crate::cli::run::knobs;
+use crate::gpu::Wish;
+use crate::policy::LoadRequest;
 use crate::runtime::{EXPERT, Knobs, ViewBinding, same_view};
 use crate::sim::Task;
 
@@ -146,6 +149,7 @@ impl RigArgs {
             knobs: Knobs::untouched(),
             seed: self.seed,
             is_shown: false,
+            records: false,
             faults: Vec::new(),
         })
     }
@@ -168,9 +172,42 @@ impl RunArgs {
             takeoff: rig.takeoff || self.arm,
             task,
             knobs: knobs::knobs(&self.knobs),
+            records: self.record.record.is_some(),
             ..rig
         })
     }
+}
+
+/// A rig that no policy flies: an arm, perhaps a leader, and cameras.
+///
+/// # Errors
+/// No calibration for an arm that was named.
+pub fn unflown(
+    arms: &ArmArgs,
+    cameras: &[camera::Spec],
+    task: String,
+    seed: u64,
+) -> anyhow::Result<RigOptions> {
+    let arm = arms.follower()?;
+    Ok(RigOptions {
+        policy: LoadRequest::default(),
+        policy_named: true,
+        device: Wish::default(),
+        takeoff: false,
+        leader: arms.leader()?,
+        leader_named: arms.leader.is_some(),
+        arm,
+        bounds: arms.bounds(),
+        arm_named: true,
+        cameras: cameras.to_vec(),
+        views: vec![],
+        task,
+        knobs: Knobs::untouched(),
+        seed,
+        is_shown: false,
+        records: true,
+        faults: vec![],
+    })
 }
 
 #[cfg(test)]

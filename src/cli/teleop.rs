@@ -7,9 +7,11 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use crate::app::ending;
-use crate::app::wiring::{ArmChoice, pair};
+use crate::app::wiring::{ArmChoice, FIRST_TASK, Rig, RigOptions, pair};
 use crate::cli::args::TeleopArgs;
 use crate::cli::output::{Outcome, deliver, wrong_argument};
+use crate::cli::record::{Recorded, see_through};
+use crate::cli::rig::unflown;
 use crate::cli::run::summary::{FaultLine, lost_arm, sentences};
 use crate::clock::Clock;
 use crate::runtime::{
@@ -49,6 +51,8 @@ pub struct Summary {
     pub bus_retries: u64,
     pub leader_retries: u64,
     pub faults: Vec<FaultLine>,
+    /// What was recorded, if anything was to be.
+    pub recorded: Option<Recorded>,
 }
 
 /// Runs the command.
@@ -65,29 +69,59 @@ pub fn run(args: &TeleopArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         ));
     }
     ending::listen();
-    let setup = pair(&follower, &leader, args.arms.bounds(), &Clock::real())?;
-    let runtime = Runtime::start(setup).context("cannot start the control thread")?;
-    ending::guard(runtime.halt());
-    let led = lead(&runtime, args.seconds);
-    let last = runtime.snapshot.get().unwrap_or_default();
-    let halted = runtime.shutdown();
+    let (led, last, halted) = if args.record.record.is_some() {
+        let rig = Rig::start(recorded_rig(args)?)?;
+        ending::guard(rig.runtime.halt());
+        let led = lead(&rig.runtime, args);
+        let last = rig.runtime.snapshot.get().unwrap_or_default();
+        (led, last, rig.shutdown())
+    } else {
+        let setup = pair(&follower, &leader, args.arms.bounds(), &Clock::real())?;
+        let runtime = Runtime::start(setup).context("cannot start the control thread")?;
+        ending::guard(runtime.halt());
+        let led = lead(&runtime, args);
+        let last = runtime.snapshot.get().unwrap_or_default();
+        (led, last, runtime.shutdown())
+    };
     ending::over();
-    let (began, aligned) = led?;
-    let summary = Summary::of(&began, &aligned, &last);
+    let Led {
+        began,
+        aligned,
+        recorded,
+    } = led?;
+    let trouble = recorded.as_ref().and_then(|it| it.trouble.clone());
+    let summary = Summary {
+        recorded,
+        ..Summary::of(&began, &aligned, &last)
+    };
     deliver(out, args.json.json.as_ref(), &summary, |out| {
         summary.print(out)
     })?;
     if halted == Halted::Unconfirmed {
         bail!(ending::UNCONFIRMED);
     }
-    match failure(&last) {
+    match failure(&last).or(trouble) {
         Some(why) => bail!("{why}"),
         None => Ok(Outcome::Done),
     }
 }
 
-/// Arms the follower, lets it follow, and waits for the end; the pictures of the beginning and of the alignment.
-fn lead(runtime: &Runtime, seconds: Option<f64>) -> anyhow::Result<(Snapshot, Snapshot)> {
+/// The arms with the cameras that are recorded, and the rig's table where nothing is real.
+fn recorded_rig(args: &TeleopArgs) -> anyhow::Result<RigOptions> {
+    let usual = || FIRST_TASK.to_owned();
+    let task = args.task.clone().unwrap_or_else(usual);
+    unflown(&args.arms, &args.cameras, task, args.seed)
+}
+
+/// The pictures of the beginning and of the alignment, and what was recorded.
+struct Led {
+    began: Snapshot,
+    aligned: Snapshot,
+    recorded: Option<Recorded>,
+}
+
+/// Arms the follower, lets it follow, and waits for the end.
+fn lead(runtime: &Runtime, args: &TeleopArgs) -> anyhow::Result<Led> {
     let connected = |seen: &Snapshot| matches!(seen.connection, Connection::Connected { .. });
     until(runtime, CONNECT_LIMIT, "the arm was connected", connected)?;
     until(runtime, CONNECT_LIMIT, "the leader was read", is_led)?;
@@ -103,16 +137,27 @@ fn lead(runtime: &Runtime, seconds: Option<f64>) -> anyhow::Result<(Snapshot, Sn
     if is_aligned(&aligned) {
         log::info!("it follows; Ctrl-C ends");
     }
-    let over = |seen: &Snapshot| {
-        let so_far = seen.now.saturating_sub(aligned.now).as_secs_f64();
-        seconds.is_some_and(|seconds| so_far >= seconds) || !follows(seen)
+    // A table is nobody's to judge while a person works on it.
+    let plan = args.record.plan(false).filter(|_| is_aligned(&aligned));
+    let recorded = if let Some(plan) = plan {
+        Some(see_through(runtime, plan, args.seconds)?)
+    } else {
+        let over = |seen: &Snapshot| {
+            let so_far = seen.now.saturating_sub(aligned.now).as_secs_f64();
+            args.seconds.is_some_and(|seconds| so_far >= seconds) || !follows(seen)
+        };
+        until(runtime, Duration::MAX, "it ended", over)?;
+        None
     };
-    until(runtime, Duration::MAX, "it ended", over)?;
-    Ok((began, aligned))
+    Ok(Led {
+        began,
+        aligned,
+        recorded,
+    })
 }
 
 /// The first picture that is as told, or why there will be none. Whoever ends the program ends every wait.
-fn until(
+pub fn until(
     runtime: &Runtime,
     limit: Duration,
     what: &str,
@@ -203,6 +248,7 @@ impl Summary {
             bus_retries: last.bus_retries,
             leader_retries: leader.retries,
             faults: last.faults.iter().map(FaultLine::from).collect(),
+            recorded: None,
         }
     }
 
@@ -236,6 +282,9 @@ impl Summary {
             "lost packets   {} follower, {} leader",
             self.bus_retries, self.leader_retries
         )?;
+        if let Some(recorded) = &self.recorded {
+            recorded.print(out)?;
+        }
         if self.faults.is_empty() {
             writeln!(out, "faults         none")?;
         }

@@ -22,6 +22,12 @@ pub enum Error {
     /// Another program writes to it.
     #[error("another program records into {}: close it, or record into another folder", root.display())]
     Locked { root: PathBuf },
+    /// The hub, or the way to it.
+    #[error(transparent)]
+    Hub(#[from] crate::hub::Error),
+    /// Whoever listens wants no more of it.
+    #[error("cancelled")]
+    Cancelled,
     /// The disk has too little room to record on.
     #[error(
         "{} MB are left on the disk of {}, and {} MB are kept free. Make room, or record into another folder",

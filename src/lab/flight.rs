@@ -11,8 +11,8 @@ use crate::lab::eyes::Eyes;
 use crate::lab::meter::Meter;
 use crate::lab::pilot::Pilot;
 use crate::runtime::{
-    Command, Connection, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, Scheduling, Setup,
-    Snapshot, Stepped,
+    Command, Connection, FaultKind, Knobs, LatencyModel, Mode, PolicyStatus, RecordLink,
+    Scheduling, Setup, Snapshot, Stepped,
 };
 use crate::sim::{Scenery, SimArm, SimStudio, Viewpoint};
 
@@ -84,6 +84,23 @@ impl Flight {
     /// # Errors
     /// The system gives no thread, or the policy does not come to drive; the error says why.
     pub fn take_off(arm: SimArm, pilot: &Pilot, plan: &Plan) -> Result<Self, Error> {
+        let mut flight = Self::prepare(arm, pilot, plan, None)?;
+        flight.let_drive()?;
+        flight.began = flight.now();
+        flight.meter = Meter::new(plan.traces);
+        Ok(flight)
+    }
+
+    /// Connects, arms and loads; what is recorded goes to `recorder`.
+    ///
+    /// # Errors
+    /// The system gives no thread, or the policy is not ready in time; the error says why.
+    pub fn prepare(
+        arm: SimArm,
+        pilot: &Pilot,
+        plan: &Plan,
+        recorder: Option<RecordLink>,
+    ) -> Result<Self, Error> {
         let eyes = Eyes::open();
         let (clock, pretended) = (arm.clock().clone(), arm.clone());
         let setup = Setup {
@@ -94,6 +111,7 @@ impl Flight {
             task: plan.task.clone(),
             knobs: plan.knobs,
             seed: plan.seed,
+            recorder,
             ..Setup::new(clock, pilot.loader(&arm))
         };
         let mut flight = Self {
@@ -117,9 +135,6 @@ impl Flight {
         flight.until("the policy is not ready", |seen| {
             seen.policy == PolicyStatus::Ready { busy: false }
         })?;
-        flight.let_drive()?;
-        flight.began = flight.now();
-        flight.meter = Meter::new(plan.traces);
         Ok(flight)
     }
 
@@ -235,7 +250,11 @@ impl Flight {
         (!drives).then(|| fault().unwrap_or_else(|| "the policy was switched off".to_owned()))
     }
 
-    fn until(&mut self, why: &str, condition: impl Fn(&Snapshot) -> bool) -> Result<(), Error> {
+    /// Flies until `condition` holds.
+    ///
+    /// # Errors
+    /// It does not for long, for which `why` is the word; or the policy is refused.
+    pub fn until(&mut self, why: &str, condition: impl Fn(&Snapshot) -> bool) -> Result<(), Error> {
         let end = self.now() + TAKE_OFF;
         while !condition(self.tick()) {
             let refused = match &self.seen.policy {

@@ -6,7 +6,7 @@ use super::checkpoint::Checkpoint;
 use super::config::{Config, MAX_TOKENS};
 use super::demo;
 use super::geometry::{self, ImageTokens};
-use super::hub::{Fetched, Hub, HubId};
+use super::hub::{Fetched, checkpoint};
 use super::network::{self, Network};
 use super::processor::{POSTPROCESSOR, PREPROCESSOR, Pipeline, Processor};
 use super::smolvla_policy::SmolVlaPolicy;
@@ -17,6 +17,7 @@ use super::{
     TensorSource as _, vlm_files,
 };
 use crate::gpu::OpenedDevice;
+use crate::hub::{Hub, HubId};
 
 /// The name under which the built-in demo network is asked for.
 pub const DEMO: &str = "demo";
@@ -173,7 +174,7 @@ fn locate(
             fraction: Some(fraction),
         });
     };
-    let fetched = hub.checkpoint(&id, &mut told).map_err(|err| {
+    let fetched = checkpoint(hub, &id, &mut told).map_err(|err| {
         refusal(format!(
             "there is no directory `{source}` here, and as a name on the hub: {err}"
         ))

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::geometry::VlmConfig;
-use super::hub::{self, Hub, HubId};
+use crate::hub::{self, Hub, HubId};
 
 /// The VLM of every published SmolVLA; its sizes are the defaults, so its configuration need not be fetched.
 const KNOWN: &str = "HuggingFaceTB/SmolVLM2-500M-Video-Instruct";

@@ -19,7 +19,7 @@ use crate::runtime::pace::Pacer;
 use crate::runtime::policy_thread::{PolicySeat, PolicyThread, panic_text};
 use crate::runtime::supervisor::{PolicyEvent, PolicyReport, PolicyStart};
 use crate::runtime::watchdog::{self, Watchdog};
-use crate::runtime::{Command, EStop, LabLink, LibraryLink, Snapshot};
+use crate::runtime::{Command, EStop, LabLink, LibraryLink, RecordLink, Snapshot};
 use crate::scene::Props;
 
 /// How long the end of the program waits for a chunk under way, so that the GPU is not torn down below it.
@@ -44,6 +44,7 @@ pub struct ControlThread {
     pub props: Latest<Props>,
     pub lab: Option<LabLink>,
     pub library: Option<LibraryLink>,
+    pub recorder: Option<RecordLink>,
     pub snapshot: Latest<Snapshot>,
     pub seat: PolicySeat,
     pub policy: Option<PolicyThread>,
@@ -115,6 +116,10 @@ impl ControlThread {
             rig: self.bay.rig(),
             lab: self.lab.as_ref().and_then(|lab| lab.view.get()),
             library: self.library.as_ref().and_then(|library| library.view.get()),
+            recorder: self
+                .recorder
+                .as_ref()
+                .map(|recorder| recorder.view.get().unwrap_or_default()),
             workshop: self.bay.workshop(),
             pace: self.pacer.pace(),
         };
@@ -147,7 +152,11 @@ impl ControlThread {
         let settled = self.link.obey(outputs.arm, self.control.period(), now);
         self.pacer
             .spent_on_bus(read + self.clock.now().saturating_sub(ordered));
-        self.snapshot.set(self.control.settle(settled));
+        let picture = self.control.settle(settled);
+        if let Some(recorder) = &mut self.recorder {
+            self.control.hand_over(&mut recorder.order);
+        }
+        self.snapshot.set(picture);
         !outputs.shutdown
     }
 

@@ -53,6 +53,10 @@ pub enum FaultKind {
     LateTicks,
     /// No g keeps the plan fresh: the latency is more than half a chunk.
     TooSlow,
+    /// What was asked of the recording, or of a replay, cannot be done now.
+    Session,
+    /// Rows are lost, the disk is nearly full, or an episode cannot be kept.
+    Recorder,
     /// Settings could not be read or written.
     Settings,
 }

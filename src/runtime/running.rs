@@ -23,8 +23,8 @@ use crate::runtime::supervisor::Patience;
 use crate::runtime::watchdog::{STALL, Watch, Watchdog};
 use crate::runtime::workshop::Tools;
 use crate::runtime::{
-    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, LabLink, LibraryLink, RigLink,
-    Snapshot, Sources, ViewBinding,
+    ArmSupply, Command, EStop, FaultKind, Halt, Halted, Knobs, LabLink, LibraryLink, RecordLink,
+    RigLink, Snapshot, Sources, ViewBinding,
 };
 use crate::scene::Props;
 
@@ -67,6 +67,8 @@ pub struct Setup {
     pub lab: Option<LabLink>,
     /// The way to the data sets on disk, if there is a library.
     pub library: Option<LibraryLink>,
+    /// The way to the recorder's thread, if there is one.
+    pub recorder: Option<RecordLink>,
     pub loader: PolicyLoader,
     /// The policy to load at the start.
     pub policy: Option<LoadRequest>,
@@ -100,6 +102,7 @@ impl Setup {
             rig: None,
             lab: None,
             library: None,
+            recorder: None,
             loader,
             policy: None,
             knobs: Knobs::default(),
@@ -169,6 +172,7 @@ pub(super) fn assemble(setup: Setup, answers: Answers) -> io::Result<Assembly> {
         props: setup.props,
         lab: setup.lab,
         library: setup.library,
+        recorder: setup.recorder,
         snapshot: Latest::new(),
         seat,
         policy: None,

@@ -20,11 +20,11 @@ pub struct SessionPlan {
     pub episodes: u32,
     /// Tasks in turn, an episode each; the task in force where it is empty.
     pub tasks: Vec<String>,
-    /// Time to get ready before the first episode.
+    /// Time to get ready before the first episode; [`BY_HAND`](Self::BY_HAND) waits for the operator.
     pub warm_up: Duration,
-    /// Longest episode; it is then kept by itself.
+    /// Longest episode, at most [`LONGEST`](Self::LONGEST); it is then kept by itself.
     pub episode_limit: Duration,
-    /// Time to put things back between episodes.
+    /// Time to put things back between episodes; [`BY_HAND`](Self::BY_HAND) waits for the operator.
     pub reset: Duration,
     /// Columns of who drove and with what.
     pub provenance: bool,
@@ -33,6 +33,31 @@ pub struct SessionPlan {
     pub codec: Codec,
     /// Recording starts and ends by the referee of the rig: an episode is kept, marked a success, when its task is done.
     pub judged: bool,
+}
+
+impl SessionPlan {
+    /// In place of a time: until the operator says so.
+    pub const BY_HAND: Duration = Duration::MAX;
+    /// No episode is longer. LeRobot finds pictures by their time in 32 bits, which beyond this in a file is too coarse.
+    pub const LONGEST: Duration = Duration::from_secs(1000);
+
+    /// Episodes of any number that the operator begins and ends, into this folder, at 30 rows a second.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            fps: 30,
+            cameras: vec![],
+            episodes: 0,
+            tasks: vec![],
+            warm_up: Self::BY_HAND,
+            episode_limit: Self::LONGEST,
+            reset: Self::BY_HAND,
+            provenance: true,
+            chunk: false,
+            codec: Codec::default(),
+            judged: false,
+        }
+    }
 }
 
 /// What the operator asks of the session.
@@ -74,6 +99,8 @@ pub enum SessionPhase {
     WarmUp,
     /// Rows are being taken.
     Recording,
+    /// The episode was broken off, as [`SessionView::trouble`] says: the operator keeps it or drops it.
+    Verdict,
     /// Time to put things back.
     Reset,
     /// All episodes are recorded; the last are being saved.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use crate::arm::Role;
 use crate::cli::lab::EvalArgs;
 use crate::cli::parse;
+use crate::cli::record::SimRecordArgs;
 use crate::sim::{Gesture, Stage};
 
 /// `smolpilot sim`
@@ -23,6 +24,8 @@ pub enum SimVerb {
     Emulate(Box<EmulateArgs>),
     /// Fly seeded episodes of a task on a virtual clock, and tell how often and how fast they succeed
     Eval(Box<EvalArgs>),
+    /// Record demonstrations of the scripted expert on a virtual clock, as a data set of LeRobot's
+    Record(Box<SimRecordArgs>),
 }
 
 /// `smolpilot emulate`

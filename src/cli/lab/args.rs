@@ -139,7 +139,7 @@ mod tests {
         match Cli::try_parse_from(line.split_whitespace()).unwrap().verb {
             Some(Verb::Sim(args)) => match args.verb {
                 SimVerb::Eval(args) => args,
-                other @ SimVerb::Emulate(_) => panic!("{line} is {other:?}"),
+                other @ (SimVerb::Emulate(_) | SimVerb::Record(_)) => panic!("{line} is {other:?}"),
             },
             other => panic!("{line} is {other:?}"),
         }

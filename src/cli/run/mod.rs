@@ -10,13 +10,15 @@ use anyhow::bail;
 
 use self::summary::{Summary, failure, lost_arm};
 use crate::app::ending;
-use crate::app::wiring::Rig;
+use crate::app::wiring::{ArmChoice, Rig};
 use crate::cli::args::RunArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::cli::policy::{Progress, choices};
+use crate::cli::record::{Recorded, see_through};
 use crate::cli::rig::known_views;
 use crate::runtime::{
-    CameraStatus, CameraView, Connection, Halted, Mode, PolicyStatus, Runtime, Snapshot,
+    CameraStatus, CameraView, Connection, Halted, Mode, PolicyStatus, Runtime, SessionPlan,
+    Snapshot,
 };
 
 /// How long an arm may take to answer for the first time.
@@ -29,9 +31,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Runs the command.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     ending::listen();
-    let rig = Rig::start(args.options()?)?;
+    let options = args.options()?;
+    let plan = args.record.plan(options.arm == ArmChoice::Simulated);
+    let rig = Rig::start(options)?;
     ending::guard(rig.runtime.halt());
-    let flown = fly(&rig.runtime, args);
+    let flown = fly(&rig.runtime, args, plan);
     // The picture before the stop: its faults are those of the run.
     let last = rig.runtime.snapshot.get().unwrap_or_default();
     let halted = rig.shutdown();
@@ -39,21 +43,34 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     if halted == Halted::Unconfirmed {
         log::error!("{}", ending::UNCONFIRMED);
     }
-    let first = flown?;
-    let summary = Summary::between(&first, &last);
+    let (first, recorded) = flown?;
+    let trouble = recorded.as_ref().and_then(|it| it.trouble.clone());
+    let summary = Summary {
+        recorded,
+        ..Summary::between(&first, &last)
+    };
     deliver(out, args.json.json.as_ref(), &summary, |out| {
         summary.print(out)
     })?;
-    match failure(&last) {
+    match failure(&last).or(trouble) {
         Some(why) => bail!("{why}"),
         None if halted == Halted::Unconfirmed => bail!(ending::UNCONFIRMED),
         None => Ok(Outcome::Done),
     }
 }
 
-/// Waits until the run begins and then until it is over; returns the snapshot that it began with.
-fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
+/// Waits until the run begins and then until it is over, or until what was to be recorded is; returns the snapshot that it
+/// began with, and what was recorded.
+fn fly(
+    runtime: &Runtime,
+    args: &RunArgs,
+    plan: Option<SessionPlan>,
+) -> anyhow::Result<(Snapshot, Option<Recorded>)> {
     let first = begin(runtime, args)?;
+    if let Some(plan) = plan {
+        let recorded = see_through(runtime, judgeable(plan, &first), args.seconds)?;
+        return Ok((first, Some(recorded)));
+    }
     let over = |seen: &Snapshot| {
         ending::interrupted()
             || args
@@ -65,7 +82,16 @@ fn fly(runtime: &Runtime, args: &RunArgs) -> anyhow::Result<Snapshot> {
             bail!("{}", crashed(runtime));
         }
     }
-    Ok(first)
+    Ok((first, None))
+}
+
+/// The plan, without a referee where none understands the task.
+fn judgeable(plan: SessionPlan, seen: &Snapshot) -> SessionPlan {
+    let is_understood = seen.rig.as_ref().is_some_and(|rig| rig.task.is_some());
+    SessionPlan {
+        judged: plan.judged && is_understood,
+        ..plan
+    }
 }
 
 /// What became of a loop that has ended by itself.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::policy::choices;
+use crate::cli::record::Recorded;
 use crate::runtime::{Connection, Fault, FaultKind, PolicyStatus, Punctuality, Snapshot};
 
 /// What `run --json` prints.
@@ -48,6 +49,8 @@ pub struct Summary {
     pub task: Option<String>,
     pub successes: Option<u32>,
     pub attempts: Option<u32>,
+    /// What was recorded, if anything was to be.
+    pub recorded: Option<Recorded>,
 }
 
 /// How punctual the loop was: 99 of 100 ticks worked less, and began less late; milliseconds.
@@ -136,6 +139,7 @@ impl Summary {
             task: rig.and_then(|rig| rig.task.clone()),
             successes: rig.map(|rig| rig.successes),
             attempts: rig.map(|rig| rig.attempts),
+            recorded: None,
         }
     }
 
@@ -171,6 +175,9 @@ impl Summary {
                 .as_deref()
                 .unwrap_or("no task that the referee knows");
             writeln!(out, "task           {task}: done {successes} of {attempts}")?;
+        }
+        if let Some(recorded) = &self.recorded {
+            recorded.print(out)?;
         }
         if self.faults.is_empty() {
             writeln!(out, "faults         none")?;
@@ -251,6 +258,8 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::TooSlow
         | FaultKind::Settings
         | FaultKind::Workshop
+        | FaultKind::Session
+        | FaultKind::Recorder
         | FaultKind::Rig => false,
     }
 }

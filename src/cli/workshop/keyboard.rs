@@ -24,6 +24,8 @@ pub struct Keyboard {
     lines: Option<Receiver<String>>,
     /// Anything was ever said.
     is_heard: bool,
+    /// Nothing will be said any more.
+    is_over: bool,
 }
 
 impl Keyboard {
@@ -36,6 +38,7 @@ impl Keyboard {
             return Ok(Self {
                 lines: None,
                 is_heard: false,
+                is_over: false,
             });
         }
         let (send, lines) = bounded(LINES);
@@ -57,7 +60,13 @@ impl Keyboard {
         Self {
             lines: Some(lines),
             is_heard: false,
+            is_over: false,
         }
+    }
+
+    /// Nobody will say anything any more, as far as was seen by now.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The next line, if there is one.
@@ -68,7 +77,9 @@ impl Keyboard {
         let Some(lines) = &self.lines else {
             return Ok(Said::Nothing);
         };
-        match lines.try_recv() {
+        let line = lines.try_recv();
+        self.is_over = line == Err(TryRecvError::Disconnected);
+        match line {
             Ok(line) => {
                 self.is_heard = true;
                 Ok(Said::Line(line))

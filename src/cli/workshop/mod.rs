@@ -1,7 +1,7 @@
 //! The workshop in a terminal: the same steps as in the window, said in text and answered with Enter.
 
 mod calibrate;
-mod keyboard;
+pub mod keyboard;
 mod setup;
 
 use std::io::{self, IsTerminal as _, Write};

@@ -1,5 +1,6 @@
 //! The plots of a report: how the queue lives, what g costs and brings, and where starvation begins.
 
+mod compare;
 mod panel;
 
 use self::panel::{Axis, COLOURS, Mark, Panel, Series, draw};
@@ -8,6 +9,8 @@ use crate::lab::grid::Section;
 use crate::lab::meter::TracePoint;
 use crate::lab::row::Row;
 use crate::lab::table::onsets;
+
+pub use self::compare::comparison;
 
 /// Seconds of a run that the queue's plot shows, at most.
 const SHOWN_S: f32 = 12.0;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::action::ActionChunk;
 use crate::arm::{Clearance, Role};
+use crate::dataset::{Outcome, Plan, RecorderView, Running, Step};
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 use crate::observation::Frame;
 use crate::policy::{LoadRequest, PolicySpec, StageTimes};
@@ -18,7 +19,7 @@ use crate::runtime::watchdog::Trip;
 use crate::runtime::workshop::Order;
 use crate::runtime::{
     ArmSource, CameraStatus, CameraView, Command, Fault, FaultKind, Health, Knob, Knobs,
-    LeaderView, Mode, RigOrder, RigView, Scheduling, Snapshot,
+    LeaderView, Mode, RecordOrder, RigOrder, RigView, Scheduling, Snapshot,
 };
 
 /// What the stub policy does with a request.
@@ -32,6 +33,77 @@ pub enum Temper {
     Errs,
     Hangs,
     Dies,
+}
+
+/// A recorder that answers at once.
+#[derive(Default)]
+pub struct Tape {
+    pub view: Arc<RecorderView>,
+    pub plan: Option<Plan>,
+    /// Why it does not open.
+    pub refuses: Option<String>,
+    /// It takes nothing; it takes anything but rows.
+    pub is_full: bool,
+    pub takes_no_rows: bool,
+    /// Rows of the episode that runs, and episodes that were kept.
+    pub rows: Vec<Step>,
+    pub kept: Vec<(Outcome, Vec<Step>)>,
+    /// Everything else, in words.
+    pub log: Vec<String>,
+}
+
+impl Tape {
+    fn take(&mut self, order: RecordOrder) -> Result<(), RecordOrder> {
+        let is_row = matches!(order, RecordOrder::Step(_));
+        if self.is_full || is_row && self.takes_no_rows {
+            return Err(order);
+        }
+        let mut view = RecorderView::clone(&self.view);
+        match order {
+            RecordOrder::Open(_) if self.refuses.is_some() => view.trouble = self.refuses.clone(),
+            RecordOrder::Open(plan) => {
+                view.root = Some(plan.root.clone());
+                view.trouble = None;
+                self.plan = Some(*plan);
+            }
+            RecordOrder::Begin => view.running = Some(Running::default()),
+            RecordOrder::Step(step) => {
+                if view.running.is_some() {
+                    self.rows.push(*step);
+                }
+                return Ok(());
+            }
+            RecordOrder::Keep(outcome) => {
+                view.running = None;
+                view.saved += 1;
+                self.kept.push((outcome, std::mem::take(&mut self.rows)));
+            }
+            RecordOrder::Discard => {
+                view.running = None;
+                self.rows.clear();
+                self.log.push("discard".to_owned());
+            }
+            RecordOrder::Close => {
+                (view.root, view.running) = (None, None);
+                self.log.push("close".to_owned());
+            }
+            RecordOrder::Recover(id) => self.log.push(format!("recover {id}")),
+            RecordOrder::Forget(id) => self.log.push(format!("forget {id}")),
+        }
+        self.view = Arc::new(view);
+        Ok(())
+    }
+
+    /// The episode ends by itself.
+    pub fn end(&mut self, trouble: &str, keeps: bool) {
+        let view = RecorderView::clone(&self.view);
+        self.view = Arc::new(RecorderView {
+            running: None,
+            saved: view.saved + usize::from(keeps),
+            trouble: Some(trouble.to_owned()),
+            ..view
+        });
+    }
 }
 
 pub struct Bench {
@@ -78,6 +150,8 @@ pub struct Bench {
     pub rig: Option<Arc<RigView>>,
     pub rig_orders: Vec<RigOrder>,
     pub rates: Vec<f32>,
+    /// What is recorded, if anything can be.
+    pub tape: Option<Tape>,
     pub seen: Snapshot,
     /// First joint of each action taken from the queue.
     pub executed: Vec<f32>,
@@ -141,6 +215,7 @@ impl Bench {
             rig: Some(Arc::default()),
             rig_orders: vec![],
             rates: vec![],
+            tape: None,
             seen: Snapshot::default(),
             executed: vec![],
             incarnation: 0,
@@ -160,6 +235,7 @@ impl Bench {
             policy: self.due(),
             cameras: self.cameras.clone(),
             rig: self.rig.clone(),
+            recorder: self.tape.as_ref().map(|tape| Arc::clone(&tape.view)),
             ..Inputs::default()
         };
         let before = self.control.queue.consumed();
@@ -188,6 +264,9 @@ impl Bench {
             self.executed.push(self.pose.0[0]);
         }
         self.seen = self.control.settle(settled);
+        if let Some(tape) = &mut self.tape {
+            self.control.hand_over(|order| tape.take(order));
+        }
         self.now += self.control.period();
         &self.seen
     }

@@ -72,12 +72,14 @@ impl Control {
             Command::Rig(order) => self.order_rig(order, outputs),
             Command::Lab(order) => outputs.lab.push(order),
             Command::Library(order) => outputs.library.push(order),
-            Command::Session(_) | Command::Replay(_) => {}
+            Command::Session(order) => self.order_session(order, outputs),
+            Command::Replay(plan) => self.begin_replay(*plan),
             Command::UseArm(role, source) => self.use_arm(role, source, outputs),
             Command::Workshop(order) => self.order_workshop(order, outputs),
             Command::Shutdown => {
                 self.stop("the end of the program");
                 outputs.rate = Some(LIFE);
+                self.leave_session();
                 self.closing.get_or_insert(self.now + CLOSING_LIMIT);
             }
         }
@@ -85,6 +87,7 @@ impl Control {
 
     pub(super) fn set_mode(&mut self, mode: Mode) {
         self.rig.goes_on = false;
+        self.session.policy_waits = false;
         if mode == Mode::Hold {
             self.parking = None;
             self.stall.hold();
@@ -103,6 +106,15 @@ impl Control {
         }
         if let Some(told) = self.policy_obstacle().filter(|_| mode == Mode::Policy) {
             self.faults.flash(self.now, FaultKind::Rig, "mode", told);
+            return;
+        }
+        if mode == Mode::Replay && self.replay.is_none() {
+            let told = words(
+                "a replay was asked for, but of nothing",
+                "Choose an episode on the Data page.",
+            );
+            self.faults
+                .flash(self.now, FaultKind::Session, "mode", told);
             return;
         }
         // What is wanted now outranks what is under way, and either outranks how the arm is.
@@ -148,6 +160,7 @@ impl Control {
     pub(super) fn stop(&mut self, by: &str) {
         self.enter(Mode::Hold);
         self.rig.goes_on = false;
+        self.session.policy_waits = false;
         self.arm.wants = Wanted::Nothing;
         self.arm.change = None;
         self.stall.goes_on_in = None;
@@ -187,7 +200,7 @@ impl Control {
         }
     }
 
-    fn set_task(&mut self, task: String) {
+    pub(super) fn set_task(&mut self, task: String) {
         if task != self.task {
             self.task = task;
             self.reset();

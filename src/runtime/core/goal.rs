@@ -12,10 +12,11 @@ impl Control {
             return goal;
         }
         let target = match self.mode {
-            Mode::Hold | Mode::Replay => None,
+            Mode::Hold => None,
             Mode::Jog => Some(self.jogged(period)),
             Mode::Teleop => self.teleop.target(),
             Mode::Policy => self.next_action(),
+            Mode::Replay => self.replayed(),
         };
         let Some(target) = target else {
             // Whatever comes after a hold is a first target.
@@ -23,9 +24,12 @@ impl Control {
             return commanded;
         };
         let step = self.approach.step(period, commanded, target);
+        // A plan waits until its first pose is reached: what is not executed is not lost.
         if step.arrived && self.mode == Mode::Policy {
-            // A plan waits until its first pose is reached: what is not executed is not lost.
             self.queue.pop();
+        }
+        if step.arrived && self.mode == Mode::Replay {
+            self.replay_on();
         }
         step.goal
     }

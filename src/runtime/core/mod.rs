@@ -7,6 +7,7 @@ mod approach;
 mod arm_input;
 mod arms;
 mod commands;
+mod exchange;
 mod goal;
 mod health;
 mod jog;
@@ -14,8 +15,10 @@ mod lead;
 mod park;
 mod plan;
 mod publish;
+mod replay;
 mod rig;
 mod sense;
+mod session;
 mod stall;
 mod teleop;
 mod tip;
@@ -35,18 +38,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::arm_input::{ArmFailure, ArmInput, ArmState};
+pub use self::exchange::{ArmOrder, Config, Inputs, Outputs, Pace, Settled};
 use self::health::HealthWatch;
 use self::sense::LateWatch;
-use crate::action::Action;
-use crate::arm::{Clearance, Role};
+use crate::arm::Clearance;
 use crate::clock::Tick;
-use crate::joint::{Joint, JointVec};
+use crate::joint::JointVec;
 use crate::policy::LoadRequest;
 use crate::runtime::bound::Bound;
 use crate::runtime::core::approach::Approach;
 use crate::runtime::core::jog::Jog;
 use crate::runtime::core::park::Parking;
+use crate::runtime::core::replay::Replay;
 use crate::runtime::core::rig::Rig;
+use crate::runtime::core::session::Session;
 use crate::runtime::core::stall::Stall;
 use crate::runtime::core::teleop::Teleop;
 use crate::runtime::fault_book::{FaultBook, words};
@@ -54,13 +59,11 @@ use crate::runtime::history::History;
 use crate::runtime::latency::{LatencyMeter, Window};
 use crate::runtime::policy_thread::WarmUp;
 use crate::runtime::queue::ActionQueue;
-use crate::runtime::request::{ChunkRequest, SimilarityFilter};
-use crate::runtime::supervisor::{Patience, PolicyReport, PolicyStart, Supervisor};
-use crate::runtime::watchdog::Trip;
-use crate::runtime::workshop::{Order, WorkshopView};
+use crate::runtime::request::SimilarityFilter;
+use crate::runtime::supervisor::Supervisor;
+use crate::runtime::workshop::WorkshopView;
 use crate::runtime::{
-    ArmSource, CameraView, ChunkView, Command, Connection, FaultKind, Knobs, LabOrder, LabView,
-    LeaderView, LibraryOrder, LibraryView, Mode, PolicyStatus, Punctuality, RigOrder, RigView,
+    CameraView, ChunkView, Connection, FaultKind, Knobs, LabView, LibraryView, Mode, PolicyStatus,
     Sample, Snapshot, Sources, Stopped, ViewBinding,
 };
 use crate::scene::Props;
@@ -76,126 +79,6 @@ const BUTTON: &str = "the operator";
 
 /// The rate of the loop while a person drives, Hz: a hand feels less than that. The policy's rate is a knob.
 const HUMAN_FPS: f32 = 60.0;
-
-/// What the core starts with.
-#[derive(Clone, Debug, Default)]
-pub struct Config {
-    /// Name of the rig or port.
-    pub arm: String,
-    /// The arms in use at the start.
-    pub sources: Sources,
-    pub knobs: Knobs,
-    pub task: String,
-    /// The policy to load at the start.
-    pub policy: Option<LoadRequest>,
-    /// What the operator bound in an earlier session.
-    pub views: Vec<ViewBinding>,
-    pub patience: Patience,
-    /// Makes the policy's noise another one, repeatably.
-    pub seed: u64,
-}
-
-/// How well the loop keeps its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pace {
-    /// Periods that were missed since the start.
-    pub late_ticks: u64,
-    /// 99th percentiles of the time that a tick works, of how late it begins, and of what the bus takes of it.
-    pub tick_p99: Duration,
-    pub jitter_p99: Duration,
-    pub bus_p99: Duration,
-    /// While the policy is ready and not asked, and while it thinks.
-    pub idle: Punctuality,
-    pub thinking: Punctuality,
-}
-
-/// Everything that came in since the last tick.
-#[derive(Clone, Debug, Default)]
-pub struct Inputs {
-    pub now: Duration,
-    /// How often the emergency stop has been pressed.
-    pub estop_presses: u64,
-    /// The watchdog has frozen the arm because this tick was overdue.
-    pub tripped: Option<Trip>,
-    pub commands: Vec<Command>,
-    pub arm: ArmInput,
-    pub leader: Option<LeaderView>,
-    pub policy: Vec<PolicyReport>,
-    pub cameras: Vec<CameraView>,
-    pub props: Arc<Props>,
-    /// How the simulated rig is, while its arm is flown.
-    pub rig: Option<Arc<RigView>>,
-    pub lab: Option<Arc<LabView>>,
-    pub library: Option<Arc<LibraryView>>,
-    /// What the workshop shows.
-    pub workshop: Arc<WorkshopView>,
-    pub pace: Pace,
-}
-
-/// What to do with the arm in this tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum ArmOrder {
-    /// Write nothing: writing a goal would energise a servo that is to stay limp, or load a bus that fails.
-    #[default]
-    Nothing,
-    /// Go towards this pose as far as the limits allow in one tick.
-    Send(Action),
-    /// Goal = present position, read back.
-    Freeze,
-    /// Begin to switch torque on from the present pose.
-    EnableTorque,
-    /// Begin to let the arm down and to switch torque off.
-    ReleaseTorque,
-    /// Go on with the change of torque that was begun.
-    Advance,
-    /// Clear what this joint complained of.
-    ClearAlarm(Joint),
-    /// Give the connection up; only a full handshake brings it back.
-    Disconnect,
-}
-
-/// What to do in this tick.
-#[derive(Clone, Debug, Default)]
-pub struct Outputs {
-    pub arm: ArmOrder,
-    /// Start a policy thread, leaving the one before it.
-    pub start: Option<PolicyStart>,
-    /// Leave the policy thread that is there; it ends by itself.
-    pub leave_policy: bool,
-    /// Ask the policy.
-    pub request: Option<Box<ChunkRequest>>,
-    /// Let time on the rig pass at this rate, before anything else is done.
-    pub rate: Option<f32>,
-    /// What the simulated rig is to do.
-    pub rig: Vec<RigOrder>,
-    pub lab: Vec<LabOrder>,
-    pub library: Vec<LibraryOrder>,
-    /// Let the arm in this role go and take this one, in their order.
-    pub arms: Vec<(Role, Option<ArmSource>)>,
-    /// What the workshop is to do, after that.
-    pub orders: Vec<Order>,
-    pub shutdown: bool,
-}
-
-/// How the arm took its order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Settled {
-    #[default]
-    Nothing,
-    /// What was sent after the limits.
-    Sent(Action),
-    /// Every joint with torque was read back to hold this pose; the limp ones by name.
-    Frozen {
-        pose: JointVec,
-        limp: Vec<String>,
-    },
-    /// A change of torque is under way: the share that is done, 0 to 1.
-    Going(f32),
-    /// The servos hold this pose.
-    Armed(JointVec),
-    Released,
-    Failed(ArmFailure),
-}
 
 /// The arm as the core knows it.
 #[derive(Debug, Default)]
@@ -302,6 +185,8 @@ pub struct Control {
     rig: Rig,
     lab: Option<Arc<LabView>>,
     library: Option<Arc<LibraryView>>,
+    session: Session,
+    replay: Option<Replay>,
     pace: Pace,
     late_watch: LateWatch,
 }
@@ -331,10 +216,10 @@ impl Control {
 
     /// The period of the loop.
     pub fn period(&self) -> Duration {
-        let fps = if self.mode.is_human() {
-            HUMAN_FPS
-        } else {
-            self.knobs.fps
+        let fps = match &self.replay {
+            _ if self.mode.is_human() => HUMAN_FPS,
+            Some(replay) if self.mode == Mode::Replay => replay.loop_hz(),
+            _ => self.knobs.fps,
         };
         Duration::from_secs_f32(1.0 / fps)
     }
@@ -383,6 +268,7 @@ impl Control {
         self.see_rig(inputs.rig);
         self.lab = inputs.lab;
         self.library = inputs.library;
+        self.session.hear(inputs.recorder);
         self.workshop = inputs.workshop;
         self.faults.expire(self.now);
         self.watch_pace(inputs.pace);
@@ -411,6 +297,8 @@ impl Control {
         }
         self.supervise(&mut outputs);
         self.watch_cameras();
+        self.forget_replay();
+        self.go_on_recording(&mut outputs);
         self.tell_referee(&mut outputs);
         outputs.request = self.ask().map(Box::new);
         outputs.arm = self.order();
@@ -438,6 +326,7 @@ impl Control {
         }
         self.count_failures();
         self.assess();
+        self.take_row();
         self.publish()
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::runtime::bound::Bound;
 use crate::runtime::core::park::Parking;
+use crate::runtime::core::replay::Replay;
 use crate::runtime::core::{ArmOrder, Control, Wanted};
 use crate::runtime::fault_book::words;
 use crate::runtime::{
@@ -102,8 +103,8 @@ impl Control {
             props: Arc::clone(&self.props),
             rig: self.rig.view.clone(),
             lab: self.lab.clone(),
-            session: None,
-            replay: None,
+            session: self.session.view(),
+            replay: self.replay.as_ref().map(Replay::view),
             library: self.library.clone(),
             workshop: Arc::clone(&self.workshop),
         }

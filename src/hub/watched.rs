@@ -1,14 +1,17 @@
 //! A download that is given up when nothing comes any more. A network that swallows packets breaks no connection, and hf-hub would
 //! wait on it for ever.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
-use hf_hub::api::Progress;
+use hf_hub::api::Progress as Reports;
 use hf_hub::api::sync::{ApiError, ApiRepo};
+
+use super::Progress;
 
 /// How often the listener is told how far it is, whether something came or not: that is when it can cancel.
 const LOOK: Duration = Duration::from_millis(200);
@@ -22,6 +25,8 @@ pub enum Failure {
     Api(ApiError),
     /// Nothing came for too long.
     Silent,
+    /// Whoever listens wants no more of it.
+    Cancelled,
 }
 
 /// What the downloading thread tells.
@@ -37,13 +42,13 @@ enum News {
 /// A thread that is given up, or whose listener unwinds, ends with the next byte that comes, if one ever does.
 ///
 /// # Errors
-/// Those of the hub, or nothing came for `silence`.
+/// Those of the hub, nothing came for `silence`, or the listener wants no more.
 pub fn download(
     repo: &Arc<ApiRepo>,
     name: &str,
     silence: Duration,
     size: &mut usize,
-    progress: &mut dyn FnMut(f32),
+    progress: Progress<'_>,
 ) -> Result<PathBuf, Failure> {
     let (tell, told) = bounded(WAITING);
     let (repo, wanted) = (Arc::clone(repo), name.to_owned());
@@ -60,19 +65,23 @@ pub fn download(
             Ok(News::Bytes(bytes)) => seen += bytes,
             Ok(News::Done(done)) => return done.map_err(Failure::Api),
             Err(RecvTimeoutError::Timeout) if heard.elapsed() < silence => {
-                progress(fraction(seen, *size));
+                say(progress, seen, *size)?;
                 continue;
             }
             // A thread that panicked says no more either.
             Err(_) => return Err(Failure::Silent),
         }
         heard = Instant::now();
-        progress(fraction(seen, *size));
+        say(progress, seen, *size)?;
     }
 }
 
-fn fraction(seen: usize, size: usize) -> f32 {
-    (seen as f32 / size.max(1) as f32).min(1.0)
+fn say(progress: Progress<'_>, seen: usize, size: usize) -> Result<(), Failure> {
+    let fraction = (seen as f32 / size.max(1) as f32).min(1.0);
+    match progress(fraction) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Failure::Cancelled),
+    }
 }
 
 /// The downloading thread's end.
@@ -87,7 +96,7 @@ impl Teller {
     }
 }
 
-impl Progress for Teller {
+impl Reports for Teller {
     fn init(&mut self, size: usize, _file: &str) {
         self.tell(News::Size(size));
     }

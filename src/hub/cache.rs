@@ -1,11 +1,10 @@
-//! What of a model is already on this machine, in the layout that `huggingface_hub` uses.
+//! What of a repository is already on this machine, in the layout that `huggingface_hub` uses.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hf_hub::Cache;
 
 use super::HubId;
-use crate::policy::processor::{POSTPROCESSOR, PREPROCESSOR, Pipeline};
 
 /// The directory of a revision, if anything of it is here.
 pub fn snapshot(cache: &Cache, id: &HubId) -> Option<PathBuf> {
@@ -19,38 +18,6 @@ pub fn snapshot(cache: &Cache, id: &HubId) -> Option<PathBuf> {
     let commit = std::fs::read_to_string(reference).unwrap_or_else(|_| id.revision.clone());
     let directory = repo.pointer_path(commit.trim());
     directory.is_dir().then_some(directory)
-}
-
-/// True when a snapshot can be opened at all.
-pub fn has_weights(snapshot: &Path) -> bool {
-    let here = |name: &str| snapshot.join(name).is_file();
-    here("config.json") && (here("model.safetensors") || has_all_shards(snapshot))
-}
-
-/// True when nothing can be missing: configuration, weights, both pipelines and the state files they name.
-pub fn is_complete(snapshot: &Path) -> bool {
-    has_weights(snapshot)
-        && [PREPROCESSOR, POSTPROCESSOR].iter().all(|name| {
-            let Ok(Some(pipeline)) = Pipeline::read(snapshot, name) else {
-                return false;
-            };
-            let state_file = pipeline.normalizer.and_then(|step| step.state_file);
-            state_file.is_none_or(|file| snapshot.join(file).is_file())
-        })
-}
-
-fn has_all_shards(snapshot: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(snapshot.join("model.safetensors.index.json")) else {
-        return false;
-    };
-    let index: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    index["weight_map"].as_object().is_some_and(|map| {
-        map.values().all(|shard| {
-            shard
-                .as_str()
-                .is_some_and(|name| snapshot.join(name).is_file())
-        })
-    })
 }
 
 /// Downloads that broke off.

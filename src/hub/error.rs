@@ -7,7 +7,7 @@ use hf_hub::api::sync::ApiError;
 
 use super::HubId;
 
-/// Why a model could not be fetched.
+/// Why something could not be fetched or sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -42,15 +42,17 @@ pub enum Error {
         size: usize,
     },
     #[error(
-        "nothing came from the hub for {seconds} s while fetching {file} of `{id}`. Check the network and start smolpilot again; \
-         the download continues where it broke"
+        "the hub was silent for {seconds} s while {what} of `{id}`. Check the network and try again; what was transferred already is kept"
     )]
     Silent {
         id: String,
-        file: String,
+        /// "fetching model.safetensors".
+        what: String,
         seconds: u64,
     },
-    #[error("the disk of {} is full while fetching `{id}`. Make room (the base model needs 1 GB), or set HF_HOME to another disk", path.display())]
+    #[error("`{id}`: cancelled; what was transferred already is kept for the next time")]
+    Cancelled { id: String },
+    #[error("the disk of {} is full while fetching `{id}`. Make room, or set HF_HOME to another disk", path.display())]
     DiskFull { id: String, path: PathBuf },
     #[error(
         "cannot write to the cache while fetching `{id}`: {why}. Set HF_HOME to a directory that can be written"
@@ -58,8 +60,32 @@ pub enum Error {
     Disk { id: String, why: String },
     #[error("another program is fetching `{id}` now; wait until it is done")]
     Locked { id: String },
-    #[error("`{id}` has no config.json with model*.safetensors, so it is no policy checkpoint")]
-    NotACheckpoint { id: String },
+    #[error(
+        "nobody is logged in, so `{id}` cannot be written. Log in with `hf auth login`, or set HF_TOKEN to a token that may write"
+    )]
+    LoggedOut { id: String },
+    #[error(
+        "`{id}` is not yours to write (the hub answered 403: {why}). Check the name, and that the token may write"
+    )]
+    NotYours { id: String, why: String },
+    #[error("the hub refuses `{id}` (it answered {status}: {why})")]
+    Refused {
+        id: String,
+        status: u16,
+        why: String,
+    },
+    #[error("cannot send {} to `{id}`: {why}", path.display())]
+    Unreadable {
+        id: String,
+        path: PathBuf,
+        why: String,
+    },
+    #[error("`{id}` {why}")]
+    Unfit {
+        id: String,
+        /// What it lacks, and what it therefore is not.
+        why: String,
+    },
     #[error("the hub's answer about `{id}` makes no sense: {why}")]
     Nonsense { id: String, why: String },
 }
@@ -69,6 +95,29 @@ impl Error {
         Self::Offline { id: id.to_string() }
     }
 
+    /// Something else is kept under that name than is wanted.
+    pub fn unfit(id: &HubId, why: impl Into<String>) -> Self {
+        Self::Unfit {
+            id: id.to_string(),
+            why: why.into(),
+        }
+    }
+
+    pub(super) fn unreadable(id: &HubId, path: &Path, err: &std::io::Error) -> Self {
+        Self::Unreadable {
+            id: id.to_string(),
+            path: path.to_owned(),
+            why: err.to_string(),
+        }
+    }
+
+    pub(super) fn nonsense(id: &HubId, why: &dyn std::fmt::Display) -> Self {
+        Self::Nonsense {
+            id: id.to_string(),
+            why: why.to_string(),
+        }
+    }
+
     pub(super) fn no_network(id: &HubId, why: String) -> Self {
         Self::NoNetwork {
             id: id.to_string(),
@@ -76,7 +125,8 @@ impl Error {
         }
     }
 
-    pub(super) fn disk(id: &HubId, path: &Path, err: &std::io::Error) -> Self {
+    /// A file or folder of this machine cannot be written.
+    pub fn disk(id: &HubId, path: &Path, err: &std::io::Error) -> Self {
         let id = id.to_string();
         if matches!(
             err.kind(),
@@ -100,14 +150,11 @@ impl Error {
             ApiError::IoError(err) => Self::from_io(id, &err),
             ApiError::TooManyRetries(err) => Self::from_api(id, file, *err),
             ApiError::LockAcquisition(_) => Self::Locked { id: id.to_string() },
-            other => Self::Nonsense {
-                id: id.to_string(),
-                why: other.to_string(),
-            },
+            other => Self::nonsense(id, &other),
         }
     }
 
-    fn from_request(id: &HubId, file: &str, err: ureq::Error) -> Self {
+    pub(super) fn from_request(id: &HubId, file: &str, err: ureq::Error) -> Self {
         let name = id.to_string();
         match err {
             ureq::Error::StatusCode(401) => Self::Unauthorized { id: name },
@@ -145,7 +192,7 @@ impl Error {
     }
 
     /// True when the hub itself was never reached, so that the cache may stand in.
-    pub(super) fn is_unreachable(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         matches!(
             self,
             Self::Offline { .. }
@@ -163,5 +210,19 @@ impl Error {
             Self::Nonsense { why, .. } => why.contains("part file"),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_says_so() {
+        let id = HubId::parse("owner/model");
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let err = id.map(|id| Error::from_api(&id, "model.safetensors", ApiError::IoError(full)));
+        assert!(matches!(err, Some(Error::DiskFull { .. })), "{err:?}");
+        assert!(!err.is_some_and(|err| err.may_pass()));
     }
 }
