@@ -1,10 +1,11 @@
 //! Data sets as LeRobot keeps them: what was sensed and done at each tick, recorded so that it is never lost, and read again.
 //!
-//! Written is LeRobotDataset v3.0, read v3.0 and v2.1. An episode is journalled while it runs and becomes part of the data set in
+//! Written is LeRobot's data set format v3.0, read v3.0 and v2.1. An episode is journalled while it runs and becomes part of the data set in
 //! one step, so that a killed program loses nothing that was said to be saved.
 
 pub mod check;
 pub mod disk;
+pub mod edit;
 mod error;
 pub mod export;
 pub mod hub;

@@ -319,7 +319,7 @@ mod tests {
     fn record() -> Record {
         let row = |at: u8| vec![f32::from(at), 10.0];
         Record {
-            states: (0..10).map(|at| vec![f32::from(at), 8.0]).collect(),
+            states: (0..10u8).map(|at| vec![f32::from(at), 8.0]).collect(),
             actions: (0..10).map(row).collect(),
             tasks: vec![0; 10],
         }

@@ -13,9 +13,7 @@ use std::time::Duration;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use smolpilot::dataset::{
-    CameraShape, Outcome, Plan, Provenance, Recorder, Step, left_in,
-};
+use smolpilot::dataset::{CameraShape, Outcome, Plan, Provenance, Recorder, Step, left_in};
 use smolpilot::joint::JointVec;
 use smolpilot::observation::Frame;
 
@@ -96,8 +94,13 @@ fn record(root: &Path, seed: u32) {
             if k % 16 == 15 {
                 // What is in the files now is there whatever happens to this program.
                 let whole = left_in(root).unwrap();
-                let rows: BTreeMap<_, _> = whole.iter().map(|(left, _)| (&left.id, left.frames)).collect();
-                rows.last_key_value().into_iter().for_each(|(_, rows)| say(format!("whole {rows}")));
+                let rows: BTreeMap<_, _> = whole
+                    .iter()
+                    .map(|(left, _)| (&left.id, left.frames))
+                    .collect();
+                rows.last_key_value()
+                    .into_iter()
+                    .for_each(|(_, rows)| say(format!("whole {rows}")));
             }
             thread::sleep(PACE);
         }

@@ -16,20 +16,21 @@ const CODEC_LOSS: f64 = 4.0;
 /// Figures over all kills.
 #[derive(Debug, Default)]
 pub struct Toll {
-    /// Kills while the data set was being opened, an episode was being recorded (and none saved), one was being saved.
-    opening: usize,
-    recording: usize,
-    saving: usize,
-    /// Nothing ran: between two episodes.
-    between: usize,
+    pub kills: u32,
+    /// Of these while the data set was being opened, while an episode ran, and while one was being saved; one can run while another
+    /// is saved.
+    opening: u32,
+    recording: u32,
+    saving: u32,
+    both: u32,
     reported: usize,
     found: usize,
     offered: usize,
     pub recovered: usize,
-    /// Rows of the episodes that ran: given, and offered again.
+    /// Rows that were taken, and found or offered.
     given: u64,
     whole: u64,
-    /// Most rows that one episode lacked.
+    /// Most rows that were lost between two looks.
     most: u64,
     pub episodes: usize,
     /// Names of episodes that must not be found.
@@ -37,43 +38,42 @@ pub struct Toll {
 }
 
 impl Toll {
-    pub fn count(&mut self, heard: &Heard, view: &RecorderView, before: usize) {
-        let hit = if !heard.open {
-            &mut self.opening
-        } else if heard.keeping > heard.saved {
-            &mut self.saving
-        } else if heard.running.is_some() {
-            &mut self.recording
-        } else {
-            &mut self.between
-        };
-        *hit += 1;
-        self.reported += heard.saved;
-        self.found += view.episodes - before;
-        self.offered += view.interrupted.len();
-        if let (Some((_, rows, _)), [left]) = (heard.running, view.interrupted.as_slice()) {
-            self.given += rows;
-            self.whole += left.frames;
-            self.most = self.most.max(rows.saturating_sub(left.frames));
+    /// Counts kills between which nobody looked.
+    pub fn count(&mut self, heard: &[Heard], view: &RecorderView, before: (usize, u64)) {
+        for heard in heard {
+            let (runs, saves) = (heard.running.is_some(), heard.keeping > heard.saved);
+            self.kills += 1;
+            self.opening += u32::from(!heard.open);
+            self.recording += u32::from(runs);
+            self.saving += u32::from(saves);
+            self.both += u32::from(runs && saves);
+            self.reported += heard.saved;
         }
+        self.found += view.episodes - before.0;
+        self.offered += view.interrupted.len();
+        let offered: u64 = view.interrupted.iter().map(|left| left.frames).sum();
+        let whole = view.frames - before.1 + offered;
+        let given = heard.iter().map(Heard::rows).sum::<u64>();
+        self.given += given;
+        self.whole += whole;
+        self.most = self.most.max(given.saturating_sub(whole));
     }
 
-    pub fn kills(&self) -> usize {
-        self.opening + self.recording + self.saving + self.between
-    }
-
-    #[expect(clippy::print_stdout, reason = "the figures of a long run are what it is run for")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figures of a long run are what it is run for"
+    )]
     pub fn print(&self) {
         println!(
-            "{} kills: {} while opening, {} while recording, {} while saving, {} between episodes",
-            self.kills(), self.opening, self.recording, self.saving, self.between
+            "{} kills: {} while opening, {} while recording, {} while saving, {} of them while both",
+            self.kills, self.opening, self.recording, self.saving, self.both
         );
         println!(
             "episodes: {} reported saved, {} found; {} interrupted were offered, {} of them recovered; {} read back and right",
             self.reported, self.found, self.offered, self.recovered, self.episodes
         );
         println!(
-            "rows of interrupted episodes: {} given, {} whole, at most {} lost of one",
+            "rows: {} taken, {} found or offered; between two looks {} were lost at most",
             self.given, self.whole, self.most
         );
     }
@@ -96,16 +96,25 @@ pub fn examine(root: &Path, episodes: usize, discarded: &BTreeSet<u32>) -> usize
         assert_eq!(states, wanted, "episode {episode}");
         let actions = rows.actions();
         let name = actions[0].0[0] as u32;
-        assert!(actions.iter().all(|action| action.0 == [name as f32; 6]), "episode {episode}");
+        assert!(
+            actions.iter().all(|action| action.0 == [name as f32; 6]),
+            "episode {episode}"
+        );
         assert!(names.insert(name), "episode {episode} is there twice");
-        assert!(!discarded.contains(&name), "episode {episode} was discarded");
+        assert!(
+            !discarded.contains(&name),
+            "episode {episode} was discarded"
+        );
         for row in [0, rows.len() / 2, rows.len() - 1] {
             for camera in ["front", "wrist"] {
                 let frame = set.frame(episode, camera, row).unwrap();
                 let sum: u64 = frame.rgb.iter().map(|&level| u64::from(level)).sum();
                 let mean = sum as f64 / frame.rgb.len() as f64;
                 let wanted = f64::from(brightness(row as u64));
-                assert!((mean - wanted).abs() <= CODEC_LOSS, "episode {episode}, {camera} {row}: {mean} for {wanted}");
+                assert!(
+                    (mean - wanted).abs() <= CODEC_LOSS,
+                    "episode {episode}, {camera} {row}: {mean} for {wanted}"
+                );
             }
         }
     }

@@ -43,10 +43,9 @@ impl Recorded {
     /// Takes in what the session shows; counts of an episode that ran are by its number.
     fn follow(&mut self, seen: &SessionView, episodes: &mut BTreeMap<usize, (u64, u64)>) {
         let recorder = &seen.recorder;
-        if recorder.root.is_some() {
-            self.episodes_in_all = recorder.episodes;
-            self.frames_in_all = recorder.frames;
-        }
+        // Saves go on to the end; a data set that is closed again tells what it came to.
+        self.episodes_in_all = self.episodes_in_all.max(recorder.episodes);
+        self.frames_in_all = self.frames_in_all.max(recorder.frames);
         if let Some(running) = &recorder.running {
             let repeated = running.repeated.iter().map(|(_, count)| count).sum();
             episodes.insert(running.episode, (running.missed, repeated));
@@ -129,7 +128,7 @@ pub fn see_through(
             return Ok(recorded);
         }
         if session.phase == SessionPhase::Off {
-            recorded.trouble = session.trouble.clone();
+            recorded.trouble.clone_from(&session.trouble);
             if let (Some(why), 0) = (&recorded.trouble, recorded.episodes_in_all) {
                 bail!("{why}");
             }
@@ -149,7 +148,7 @@ pub fn see_through(
         }
         if session.phase == SessionPhase::Verdict && keyboard.is_over() {
             // Nobody is there to say what becomes of it.
-            recorded.trouble = session.trouble.clone();
+            recorded.trouble.clone_from(&session.trouble);
             recorded.interrupted = true;
             order(runtime, SessionOrder::End)?;
         }
@@ -213,13 +212,11 @@ fn hear(runtime: &Runtime, keyboard: &mut Keyboard, session: &SessionView) -> an
     let Ok(Said::Line(line)) = keyboard.said() else {
         return Ok(());
     };
-    match meaning(&line, session.phase) {
-        Some(said) => order(runtime, said),
-        None => {
-            log::warn!("`{line}` is no word here. {WORDS}");
-            Ok(())
-        }
+    if let Some(said) = meaning(&line, session.phase) {
+        return order(runtime, said);
     }
+    log::warn!("`{line}` is no word here. {WORDS}");
+    Ok(())
 }
 
 /// What a typed line asks for.

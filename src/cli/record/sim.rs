@@ -184,7 +184,7 @@ impl Session<'_> {
             let Some(take) = early.remove(&turn) else {
                 let (at, take) = flown
                     .recv()
-                    .map_err(|_| anyhow!("the threads that fly have ended"))?;
+                    .map_err(|_closed| anyhow!("the threads that fly have ended"))?;
                 early.insert(at, take);
                 continue;
             };
@@ -267,5 +267,69 @@ impl Summary {
         }
         let rate = *frames as f64 / took_s.max(1e-3);
         writeln!(out, "speed          {took_s:.1} s, {rate:.0} rows a second")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::cli;
+    use crate::dataset::Dataset;
+
+    fn recorded(words: &str, out: &Path) -> (Outcome, serde_json::Value) {
+        let line = format!("smolpilot sim record --size 32x32 --camera wrist --json {words} --out");
+        let words = line.split(' ').map(str::to_owned);
+        let words = words.chain([out.display().to_string()]);
+        let (mut text, mut err) = (vec![], vec![]);
+        let outcome = cli::run(words, &mut text, &mut err);
+        let told = serde_json::from_slice(&text);
+        (
+            outcome,
+            told.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&err))),
+        )
+    }
+
+    /// Two seconds of each, so that the test is over soon.
+    const BRIEF: &str = "--episodes 2 --seed 5 --limit 2 --keep-failures";
+
+    #[test]
+    fn equal_seeds_record_equal_rows_whatever_the_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        for (root, jobs) in [(&one, "--jobs 1"), (&two, "--jobs 3")] {
+            let (outcome, told) = recorded(&format!("{BRIEF} {jobs}"), root);
+            let done = (outcome, &told["episodes"], &told["next_seed"]);
+            assert_eq!(done, (Outcome::Done, &2.into(), &7.into()), "{told}");
+        }
+        let mut data = [&one, &two].map(|root| Dataset::open(root).unwrap());
+        for episode in 0..2 {
+            let [one, two] = data.each_ref().map(|data| data.rows(episode).unwrap());
+            assert_eq!(one, two);
+            assert!(one.actions().len() >= 60);
+            let [one, two] = data
+                .each_mut()
+                .map(|data| data.frame(episode, "wrist", 50).unwrap());
+            assert_eq!(one.rgb, two.rgb);
+        }
+        let listed = data[0].episodes();
+        assert!(
+            listed
+                .iter()
+                .all(|it| it.outcome == dataset::Outcome::Failure)
+        );
+        assert_eq!(listed[0].tasks, ["put the red cube in the box"]);
+    }
+
+    #[test]
+    fn failures_are_dropped_unless_they_are_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = "--episodes 1 --limit 0.2";
+        let (outcome, told) = recorded(words, &folder.path().join("none"));
+        assert_eq!((outcome, &told["episodes"]), (Outcome::Fault, &0.into()));
+        let tries = told["tries"].as_u64().unwrap();
+        assert_eq!(tries, u64::from(TRIES) + 10);
+        assert_eq!(told["failures"].as_array().unwrap().len() as u64, tries);
     }
 }

@@ -27,11 +27,18 @@ pub fn check(
     let episode = &listed.episode;
     let here = |finding: Finding| finding.file(file).episode(episode.index);
     if rows.len() != episode.length {
-        let what = format!("has {} rows of it, the list says {}", rows.len(), episode.length);
+        let what = format!(
+            "has {} rows of it, the list says {}",
+            rows.len(),
+            episode.length
+        );
         report.add(here(Finding::error("data.length", what)));
     }
     if !counts_from(rows, "frame_index", 0) {
-        let what = format!("frame_index does not count from 0 to {}", rows.len().saturating_sub(1));
+        let what = format!(
+            "frame_index does not count from 0 to {}",
+            rows.len().saturating_sub(1)
+        );
         report.add(here(Finding::error("data.frame_index", what)));
     }
     if !counts_from(rows, "index", episode.rows.start) {
@@ -53,7 +60,10 @@ fn counts_from(rows: &Rows, column: &str, first: u64) -> bool {
         return true;
     };
     let wanted = (first..).map(|number| number as f64);
-    numbers.iter().zip(wanted).all(|(number, wanted)| *number == wanted)
+    numbers
+        .iter()
+        .zip(wanted)
+        .all(|(number, wanted)| *number == wanted)
 }
 
 fn times(info: &Info, rows: &Rows, here: &dyn Fn(Finding) -> Finding, report: &mut Report) {
@@ -88,7 +98,10 @@ fn check_tasks(
     for number in numbers {
         let task = tasks.get(number as usize).filter(|_| number >= 0.0);
         let Some(task) = task else {
-            let what = format!("task_index {number} leads to none of the {} tasks", tasks.len());
+            let what = format!(
+                "task_index {number} leads to none of the {} tasks",
+                tasks.len()
+            );
             report.add(here(Finding::error("data.task_index", what)));
             return;
         };

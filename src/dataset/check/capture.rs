@@ -45,43 +45,59 @@ pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
     }
     let longest = steps.iter().copied().fold(0.0, f64::max);
     if longest > GAP_PERIODS * period {
-        let gaps = steps.iter().filter(|step| **step > GAP_PERIODS * period).count();
+        let gaps = steps
+            .iter()
+            .filter(|step| **step > GAP_PERIODS * period)
+            .count();
         let what = format!("{gaps} gaps, the longest of {:.0} ms", longest * 1000.0);
-        report.add(here(
-            Finding::warning("capture.gap", what).advice("the control loop was held up; rows in between were filled"),
-        ));
+        report.add(here(Finding::warning("capture.gap", what).advice(
+            "the control loop was held up; rows in between were filled",
+        )));
     }
     let lasted = times.last().copied().unwrap_or(0.0) / NANOSECONDS;
     let planned = (rows.len().max(1) - 1) as f64 * period;
     if planned > 1.0 && (lasted / planned - 1.0).abs() > RATE_OFF {
-        let what = format!("took {lasted:.2} s, its rows at {} fps say {planned:.2} s", info.fps);
-        report.add(here(
-            Finding::warning("capture.rate", what).advice("replayed, it runs at another speed than it was recorded at"),
-        ));
+        let what = format!(
+            "took {lasted:.2} s, its rows at {} fps say {planned:.2} s",
+            info.fps
+        );
+        report.add(here(Finding::warning("capture.rate", what).advice(
+            "replayed, it runs at another speed than it was recorded at",
+        )));
     }
 }
 
 /// Rows that were filled, and pictures that were shown again.
-fn shown_again(
-    info: &Info,
-    bits: &[f64],
-    here: &dyn Fn(Finding) -> Finding,
-    report: &mut Report,
-) {
+fn shown_again(info: &Info, bits: &[f64], here: &dyn Fn(Finding) -> Finding, report: &mut Report) {
     let cameras = info.features.cameras().map(|(key, _)| key);
     for (bit, name) in std::iter::once("").chain(cameras).enumerate() {
-        let count = bits.iter().filter(|it| (**it as u64) >> bit & 1 == 1).count();
+        let count = bits
+            .iter()
+            .filter(|it| (**it as u64) >> bit & 1 == 1)
+            .count();
         if count == 0 {
             continue;
         }
         let share = count as f64 / bits.len() as f64;
         let what = match bit {
-            0 => format!("{count} of {} rows fill instants that nothing was taken at", bits.len()),
-            _ => format!("{count} of {} rows show the picture of {name} before again", bits.len()),
+            0 => format!(
+                "{count} of {} rows fill instants that nothing was taken at",
+                bits.len()
+            ),
+            _ => format!(
+                "{count} of {} rows show the picture of {name} before again",
+                bits.len()
+            ),
         };
-        let code = if bit == 0 { "capture.filled" } else { "capture.repeated" };
+        let code = if bit == 0 {
+            "capture.filled"
+        } else {
+            "capture.repeated"
+        };
         report.add(here(match share > MUCH {
-            true => Finding::warning(code, what).advice("the camera or the loop is slower than fps"),
+            true => {
+                Finding::warning(code, what).advice("the camera or the loop is slower than fps")
+            }
             false => Finding::note(code, what),
         }));
     }

@@ -88,8 +88,9 @@ impl Reel<'_> {
         let wanted = self.places(report);
         if !path.is_file() {
             let what = format!("is missing, with {} episodes", self.shows.len());
-            let finding = Finding::error("video.missing", what)
-                .advice("copy the data set whole, or fetch it again: LeRobot looks for it on the hub");
+            let finding = Finding::error("video.missing", what).advice(
+                "copy the data set whole, or fetch it again: LeRobot looks for it on the hub",
+            );
             report.add(self.here(finding));
             return;
         }
@@ -140,15 +141,21 @@ impl Reel<'_> {
         if there != wanted {
             let what = format!("has {there} pictures, its episodes have {wanted} rows");
             let advice = match there < wanted {
-                true => "pictures behind the missing ones belong to later rows, and nothing says from where on: delete its episodes, or \
-                         look through them",
-                false => "pictures are left over at its end or somewhere in it: look through its episodes",
+                true => {
+                    "pictures behind the missing ones belong to later rows, and nothing says from where on: delete its episodes, or \
+                         look through them"
+                }
+                false => {
+                    "pictures are left over at its end or somewhere in it: look through its episodes"
+                }
             };
             report.add(self.here(Finding::error("video.frames", what).advice(advice)));
         }
         let lasts = seconds(there, self.fps);
         if lasts > LONGEST_S {
-            let what = format!("is {lasts:.0} s long: beyond {LONGEST_S} s times are coarser than LeRobot's tolerance");
+            let what = format!(
+                "is {lasts:.0} s long: beyond {LONGEST_S} s times are coarser than LeRobot's tolerance"
+            );
             let finding = Finding::warning("video.length", what)
                 .advice("pictures of long episodes near its end may be refused; `data split` makes shorter films");
             report.add(self.here(finding));
@@ -162,7 +169,10 @@ impl Reel<'_> {
         let off = (0..contents.len())
             .map(|k| (begin + contents.seconds(k) - seconds(k, fps)).abs())
             .fold(0.0, f64::max);
-        let what = format!("shows pictures up to {off:.6} s from their place, k / {}", self.fps);
+        let what = format!(
+            "shows pictures up to {off:.6} s from their place, k / {}",
+            self.fps
+        );
         if off >= TOLERANCE_S {
             let advice = if begin.abs() >= TOLERANCE_S {
                 "its first picture is not at 0"
@@ -176,7 +186,10 @@ impl Reel<'_> {
         }
         let (timescale, _) = grid(self.fps);
         if contents.timescale != timescale {
-            let what = format!("counts {} ticks a second, ffmpeg {timescale}", contents.timescale);
+            let what = format!(
+                "counts {} ticks a second, ffmpeg {timescale}",
+                contents.timescale
+            );
             let finding = Finding::warning("video.timescale", what)
                 .advice("LeRobot's merge joins films of different clocks without noticing");
             report.add(self.here(finding));
@@ -208,7 +221,10 @@ impl Reel<'_> {
         }
         let info = self.feature.info.as_ref();
         let backend = info.and_then(|info| info.get("video.video_backend"));
-        if let Some(backend) = backend.and_then(|it| it.as_str()).filter(|it| *it != "pyav") {
+        if let Some(backend) = backend
+            .and_then(|it| it.as_str())
+            .filter(|it| *it != "pyav")
+        {
             let what = format!("video.video_backend of {} is {backend}", self.camera.key);
             report.add(
                 Finding::warning("video.backend", what)

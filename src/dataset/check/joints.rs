@@ -33,9 +33,13 @@ pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
                 )));
             }
             let next = values.clone().skip(1);
-            let jumps = values.zip(next).filter(|(a, b)| (a - b).abs() > JUMP).count();
+            let jumps = values
+                .zip(next)
+                .filter(|(a, b)| (a - b).abs() > JUMP)
+                .count();
             if jumps > 0 && joint != Joint::Gripper {
-                let what = format!("{name} of {joint} jumps by more than half a turn {jumps} times");
+                let what =
+                    format!("{name} of {joint} jumps by more than half a turn {jumps} times");
                 report.add(here(Finding::warning("joints.jump", what).advice(
                     "its encoder passed zero: calibrate the arm so that the joint's range does not",
                 )));

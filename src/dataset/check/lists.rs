@@ -70,7 +70,10 @@ fn numbering(root: &Path, files: &[PathBuf], report: &mut Report) {
     for place in places {
         let begins_chunk = place.file == 0 && place.chunk == wanted.chunk + 1;
         if place != wanted && !begins_chunk {
-            let what = format!("file {:03} of chunk {:03} is missing", wanted.file, wanted.chunk);
+            let what = format!(
+                "file {:03} of chunk {:03} is missing",
+                wanted.file, wanted.chunk
+            );
             report.add(
                 Finding::warning("episodes.numbering", what)
                     .file(episodes::FOLDER)

@@ -18,6 +18,8 @@ mod pixels;
 mod statistics;
 mod tables;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -34,7 +34,13 @@ pub fn check(mut dataset: Dataset, report: &mut Report, progress: &mut Progress<
                 false => &episode.spans[at].film,
             };
             let here = |finding: Finding| finding.file(file).episode(episode.index);
-            match still(&mut dataset, episode.index, &camera.key, episode.length, &said) {
+            match still(
+                &mut dataset,
+                episode.index,
+                &camera.key,
+                episode.length,
+                &said,
+            ) {
                 Err(error) => {
                     let what = format!("{} cannot be looked at: {error}", camera.name);
                     report.add(here(Finding::error("pixels.unreadable", what)));

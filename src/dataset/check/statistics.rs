@@ -41,8 +41,14 @@ pub fn check_episode(
         if let Some((_, said)) = said {
             for (off, what) in differences(&named(said), &moments) {
                 let finding = match off > WRONG {
-                    true => Finding::warning("episodes.stats_differ", format!("statistics of {key}: {what}")),
-                    false => Finding::note("episodes.stats_differ", format!("statistics of {key}: {what}")),
+                    true => Finding::warning(
+                        "episodes.stats_differ",
+                        format!("statistics of {key}: {what}"),
+                    ),
+                    false => Finding::note(
+                        "episodes.stats_differ",
+                        format!("statistics of {key}: {what}"),
+                    ),
                 };
                 report.add(finding.file(file).episode(listed.episode.index));
             }
@@ -124,17 +130,29 @@ fn check_feature(
     }
     let picture = feature.dtype.is_picture();
     let width = match picture {
-        true => if feature.is_depth() { 1 } else { 3 },
+        true => {
+            if feature.is_depth() {
+                1
+            } else {
+                3
+            }
+        }
         false => feature.width(),
     };
     for (name, values) in said.iter().filter(|(name, _)| *name != "count") {
         if values.len() != width {
-            let what = format!("{name} of {key} has {} values in place of {width}", values.len());
+            let what = format!(
+                "{name} of {key} has {} values in place of {width}",
+                values.len()
+            );
             add(report, Finding::error("stats.shape", what));
         } else if values.iter().any(|value| !value.is_finite()) {
             let what = format!("{name} of {key} holds what is no number");
             add(report, Finding::error("stats.nonfinite", what));
-        } else if picture && !feature.is_depth() && values.iter().any(|it| !(-1e-6..=1.0 + 1e-6).contains(it)) {
+        } else if picture
+            && !feature.is_depth()
+            && values.iter().any(|it| !(-1e-6..=1.0 + 1e-6).contains(it))
+        {
             let what = format!("{name} of {key} is not between 0 and 1");
             add(report, Finding::error("stats.range", what));
         }
@@ -164,7 +182,8 @@ fn order(key: &str, said: &BTreeMap<String, Vec<f64>>, report: &mut Report) {
     };
     let wrong = found.windows(2).any(|pair| {
         let both = pair[0].iter().zip(pair[1]).enumerate();
-        both.into_iter().any(|(at, (low, high))| *low > *high + slack(at))
+        both.into_iter()
+            .any(|(at, (low, high))| *low > *high + slack(at))
     });
     if wrong {
         let what = format!("the quantiles of {key} do not grow from min to max");

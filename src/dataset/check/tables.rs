@@ -122,9 +122,12 @@ impl Table<'_> {
         }
         for name in there.difference(&wanted) {
             report.add(
-                Finding::error("data.columns", format!("has the column {name}, which is no feature of meta/info.json"))
-                    .file(self.file)
-                    .advice("declare it there, or LeRobot opens nothing"),
+                Finding::error(
+                    "data.columns",
+                    format!("has the column {name}, which is no feature of meta/info.json"),
+                )
+                .file(self.file)
+                .advice("declare it there, or LeRobot opens nothing"),
             );
         }
         for (key, feature) in self.info.features.columns() {
@@ -144,7 +147,9 @@ impl Table<'_> {
         }
         let what = format!("{key} is of {leaf}, meta/info.json says {}", feature.dtype);
         let finding = match leaf.is_numeric() && wanted.is_numeric() {
-            true => Finding::warning("data.dtype", what).advice("LeRobot converts it at each start"),
+            true => {
+                Finding::warning("data.dtype", what).advice("LeRobot converts it at each start")
+            }
             false => Finding::error("data.dtype", what),
         };
         report.add(finding.file(self.file));
@@ -160,7 +165,10 @@ impl Table<'_> {
         }
         let groups = footer.row_groups();
         if groups != self.episodes.len() {
-            let what = format!("has {groups} row groups for {} episodes", self.episodes.len());
+            let what = format!(
+                "has {groups} row groups for {} episodes",
+                self.episodes.len()
+            );
             report.add(
                 Finding::note("data.row_groups", what)
                     .file(self.file)
@@ -186,7 +194,10 @@ impl Table<'_> {
             };
             if column.width != feature.width() && table.rows > 0 {
                 let shape = &feature.shape;
-                let what = format!("{name} has {} values a row, its shape is {shape:?}", column.width);
+                let what = format!(
+                    "{name} has {} values a row, its shape is {shape:?}",
+                    column.width
+                );
                 report.add(Finding::error("data.shape", what).file(self.file));
             }
             let bad = match &column.values {

@@ -29,10 +29,13 @@ pub fn check(root: &Path, info: &Info, report: &mut Report) -> Vec<String> {
         }
     };
     pandas(&footer, &table, report);
-    let words = table.columns.iter().find_map(|column| match &column.values {
-        Values::Texts(words) => Some(words.clone()),
-        _ => None,
-    });
+    let words = table
+        .columns
+        .iter()
+        .find_map(|column| match &column.values {
+            Values::Texts(words) => Some(words.clone()),
+            _ => None,
+        });
     let Some(words) = words else {
         let what = "has no column with the tasks in words";
         report.add(Finding::error("tasks.index", what).file(PATH));
@@ -57,9 +60,10 @@ fn pandas(footer: &Footer, table: &Table, report: &mut Report) {
     let index = indices.and_then(|indices| indices.first()?.as_str());
     let described = |index: &str| {
         let described = said.get("columns").and_then(Value::as_array);
-        described.into_iter().flatten().any(|column| {
-            column.get("field_name").and_then(Value::as_str) == Some(index)
-        })
+        described
+            .into_iter()
+            .flatten()
+            .any(|column| column.get("field_name").and_then(Value::as_str) == Some(index))
     };
     let is_text = |index: &str| {
         let column = table.get(index);
@@ -90,7 +94,11 @@ fn order(table: &Table, words: &[String], report: &mut Report) {
         report.add(Finding::error("tasks.columns", what).file(PATH));
         return;
     };
-    if numbers.iter().zip(0..).any(|(&number, place)| number != place) {
+    if numbers
+        .iter()
+        .zip(0..)
+        .any(|(&number, place)| number != place)
+    {
         report.add(
             Finding::error("tasks.order", format!("numbers the tasks {numbers:?}"))
                 .file(PATH)

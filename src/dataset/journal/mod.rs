@@ -15,6 +15,7 @@ mod shelf;
 mod stream;
 mod tape;
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ impl Journal {
         let Some(text) = read_if_there(&path)? else {
             return Ok(None);
         };
-        let header = Header::read(&text).map_err(|why| malformed(&path, why))?;
+        let header = Header::read(&text).map_err(|why| malformed(&path, &why))?;
         Ok(Some(Self {
             folder: folder.to_owned(),
             header,
@@ -173,6 +174,13 @@ impl Journal {
         Duration::from_secs_f64(rows as f64 / f64::from(self.header.fps))
     }
 
+    /// Whether its rows have what those of this plan have.
+    pub fn fits(&self, plan: &Plan) -> bool {
+        let own = self.plan(&plan.root);
+        let columns = |plan: &Plan| (plan.fps, plan.provenance, plan.chunk);
+        columns(&own) == columns(plan) && own.cameras == plan.cameras
+    }
+
     /// The plan it was recorded by, for the data set in `root`.
     pub fn plan(&self, root: &Path) -> Plan {
         self.header.plan(root)
@@ -190,7 +198,7 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-fn malformed(path: &Path, why: impl ToString) -> Error {
+fn malformed(path: &Path, why: &dyn fmt::Display) -> Error {
     Error::Malformed {
         path: path.to_owned(),
         why: why.to_string(),

@@ -114,7 +114,10 @@ impl Row {
             .map(|_| read_joints(&mut from))
             .collect::<Option<_>>()?;
         let pictures = (0..pictures)
-            .map(|_| read_taken(&mut from))
+            .map(|_| {
+                let (there, taken) = read_picture(&mut from)?;
+                Some(there.then_some(taken))
+            })
             .collect::<Option<_>>()?;
         let provenance = Provenance {
             driver: driver_of(driver)?,
@@ -155,13 +158,14 @@ fn read_joints(from: &mut Cursor<'_>) -> Option<JointVec> {
     Some(JointVec(joints))
 }
 
-fn read_taken(from: &mut Cursor<'_>) -> Option<Option<Taken>> {
+/// A picture, and whether there was one: `None` is the end of the payload.
+fn read_picture(from: &mut Cursor<'_>) -> Option<(bool, Taken)> {
     let there = from.byte()? != 0;
     let taken = Taken {
         seq: from.long()?,
         at_ns: from.bytes().map(i64::from_le_bytes)?,
     };
-    Some(there.then_some(taken))
+    Some((there, taken))
 }
 
 const DRIVERS: [Driver; 5] = [

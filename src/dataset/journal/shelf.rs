@@ -152,7 +152,9 @@ impl Shelf {
         let is_name = Path::new(id).file_name() == Some(OsStr::new(id));
         let folder = self.folder().join(id);
         if !is_name || !folder.is_dir() {
-            return Err(Error::Absent(format!("no interrupted episode is called {id:?}")));
+            return Err(Error::Absent(format!(
+                "no interrupted episode is called {id:?}"
+            )));
         }
         self.remove(&folder)
     }

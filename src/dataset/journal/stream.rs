@@ -30,7 +30,7 @@ impl StreamWriter {
     pub fn create(path: &Path, config: &CodecConfig, disk: &Disk) -> Result<Self, Error> {
         let mut writer = Self {
             file: disk.create(path)?,
-            payload: config.to_bytes().map_err(|why| malformed(path, why))?,
+            payload: config.to_bytes().map_err(|why| malformed(path, &why))?,
             bytes: Vec::new(),
             units: 0,
         };
@@ -98,9 +98,9 @@ impl Stream {
         let mut records = Records::open(path)?;
         let config = match records.record()? {
             Some((CONFIG, payload)) => {
-                CodecConfig::from_bytes(payload).map_err(|why| malformed(path, why))?
+                CodecConfig::from_bytes(payload).map_err(|why| malformed(path, &why))?
             }
-            _ => return Err(malformed(path, "it was torn before its first picture")),
+            _ => return Err(malformed(path, &"it was torn before its first picture")),
         };
         Ok(Self {
             records,

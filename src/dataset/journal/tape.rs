@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use crate::dataset::journal::Row;
 use crate::dataset::journal::record::{Records, frame};
 use crate::dataset::journal::row::{read_outcome, write_outcome};
-use crate::dataset::journal::Row;
 use crate::dataset::{Disk, Error, Outcome, disk};
 
 const TASK: u32 = 1;

@@ -36,7 +36,12 @@ impl Rows {
     /// There is none; those that there are get named.
     pub fn column(&self, name: &str) -> Result<&Column, Error> {
         self.table.get(name).ok_or_else(|| {
-            let names: Vec<_> = self.table.columns.iter().map(|it| it.name.as_str()).collect();
+            let names: Vec<_> = self
+                .table
+                .columns
+                .iter()
+                .map(|it| it.name.as_str())
+                .collect();
             let has = names.join(", ");
             Error::Absent(format!(
                 "episode {} has no column {name}; it has {has}",
@@ -87,7 +92,9 @@ impl Rows {
         let column = self.table.get(TASK_INDEX);
         let numbers = column.and_then(|column| column.values.integers());
         let numbers = numbers.unwrap_or_default().into_iter();
-        numbers.filter_map(|number| number.try_into().ok()).collect()
+        numbers
+            .filter_map(|number| number.try_into().ok())
+            .collect()
     }
 }
 

@@ -40,7 +40,10 @@ pub fn episode(
     cameras: &[Camera],
     listed: &table::Episode,
 ) -> Result<Episode, Error> {
-    let below = |path: PathBuf| path.strip_prefix(root).map_or(path.clone(), Path::to_path_buf);
+    let below = |path: PathBuf| {
+        path.strip_prefix(root)
+            .map_or(path.clone(), Path::to_path_buf)
+    };
     let place = |key: &str, place: FilePlace| info.video_path(root, key, place).map(below);
     let spans = cameras.iter().map(|camera| {
         let Some(span) = listed.film(&camera.key) else {
@@ -51,7 +54,11 @@ pub fn episode(
             film: place(&camera.key, span.place)?,
             first: frame_at(span.from_s, info.fps),
             from_s: span.from_s,
-            to_s: if span.to_s > span.from_s { span.to_s } else { end },
+            to_s: if span.to_s > span.from_s {
+                span.to_s
+            } else {
+                end
+            },
         })
     });
     Ok(Episode {

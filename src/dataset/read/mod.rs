@@ -1,12 +1,16 @@
 //! Reads data sets of LeRobot, v3.0 and v2, whoever wrote them: episodes, rows, tasks, cameras and pictures.
 
 mod episode;
+mod episode_rows;
 pub(super) mod listing;
 pub(super) mod older;
 pub(super) mod opening;
 pub(super) mod parquet_file;
 mod pictures;
-mod episode_rows;
+#[cfg(test)]
+pub(super) mod sample;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use std::ops::Range;
@@ -271,7 +275,7 @@ impl Dataset {
         let span = &listed.spans[place];
         let film = self.root.join(&span.film);
         let number = span.first + row as u64;
-        self.projector.frame(&film, number)
+        self.projector.frame(&film, number).map_err(explained)
     }
 
     /// Lets go of open films, for example before the files are replaced.
@@ -286,9 +290,8 @@ fn read_columns(
     names: Option<&[&str]>,
     place: &Range<usize>,
 ) -> Result<(Table, Vec<(String, String)>), Error> {
-    let read = |names: Option<&[&str]>| {
-        rows::read(path, names, Some(place.clone())).map_err(explained)
-    };
+    let read =
+        |names: Option<&[&str]>| rows::read(path, names, Some(place.clone())).map_err(explained);
     let error = match read(names) {
         Ok(table) => return Ok((table, Vec::new())),
         Err(error) => error,

@@ -86,7 +86,8 @@ fn span(
 }
 
 fn below(root: &Path, path: PathBuf) -> PathBuf {
-    path.strip_prefix(root).map_or(path.clone(), Path::to_path_buf)
+    path.strip_prefix(root)
+        .map_or(path.clone(), Path::to_path_buf)
 }
 
 /// A file of JSON lines.

@@ -85,7 +85,9 @@ fn absent(root: &Path) -> Error {
     Error::Absent(if !root.is_dir() {
         format!("there is no folder {place}")
     } else if root.join(".edit").is_dir() {
-        format!("{place} was being edited when the program ended: `smolpilot data recover {place}` finishes it or takes it back")
+        format!(
+            "{place} was being edited when the program ended: `smolpilot data recover {place}` finishes it or takes it back"
+        )
     } else if root.join("meta").is_dir() {
         format!(
             "{place}/meta/info.json is missing: the data set was not copied whole, or its recording was stopped before the first episode \

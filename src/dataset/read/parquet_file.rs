@@ -1,6 +1,6 @@
 //! What a parquet file says of itself, and in words what is wrong with one that cannot be read: above all one whose writer was killed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,8 @@ const MAGIC: &[u8; 4] = b"PAR1";
 #[derive(Debug)]
 pub struct Footer {
     metadata: ArrowReaderMetadata,
+    /// Texts that are kept within arrow's own schema.
+    within: HashMap<String, String>,
 }
 
 impl Footer {
@@ -39,7 +41,12 @@ impl Footer {
                 why: error.to_string(),
             })
         })?;
-        Ok(Self { metadata })
+        let whole = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        let within = whole.map(|whole| whole.schema().metadata().clone());
+        Ok(Self {
+            metadata,
+            within: within.unwrap_or_default().into(),
+        })
     }
 
     /// Rows of the file.
@@ -79,8 +86,10 @@ impl Footer {
     /// A text that is kept under `key`.
     pub fn text(&self, key: &str) -> Option<&str> {
         let file = self.metadata.metadata().file_metadata();
-        let mut pairs = file.key_value_metadata()?.iter();
-        pairs.find(|pair| pair.key == key)?.value.as_deref()
+        let mut pairs = file.key_value_metadata().into_iter().flatten();
+        let pair = pairs.find(|pair| pair.key == key);
+        let beside = pair.and_then(|pair| pair.value.as_deref());
+        beside.or_else(|| self.within.get(key).map(String::as_str))
     }
 
     /// Whether pyarrow finds `key`: where arrow's own schema is kept, it looks only in there.

@@ -52,7 +52,10 @@ impl fmt::Debug for Projector {
 /// There is none at this row, or it is damaged.
 pub fn from_table(rows: &Rows, key: &str, row: usize, fps: u32) -> Result<Frame, Error> {
     let wrong = |why: String| {
-        Error::Absent(format!("picture {row} of {key} in episode {} {why}", rows.episode))
+        Error::Absent(format!(
+            "picture {row} of {key} in episode {} {why}",
+            rows.episode
+        ))
     };
     let Values::Pictures(pictures) = &rows.column(key)?.values else {
         return Err(wrong("is no picture but a number".to_owned()));

@@ -10,6 +10,7 @@ mod film;
 mod lane;
 mod room;
 mod saver;
+mod settler;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -115,7 +116,8 @@ impl Recorder {
             });
         }
         for found in left.found {
-            match found.commit {
+            let fits = found.journal.fits(&self.plan);
+            match found.commit.filter(|_| fits) {
                 Some(commit) => {
                     self.saver.save(found.journal, commit);
                 }
@@ -190,11 +192,17 @@ impl Recorder {
         };
         let rows_in = |time: Duration| time.as_secs() * u64::from(self.plan.fps);
         if take.rows() > 0 && u64::from(step.missed) > rows_in(LONGEST_GAP) {
-            let why = format!("nothing was taken for more than {} s", LONGEST_GAP.as_secs());
+            let why = format!(
+                "nothing was taken for more than {} s",
+                LONGEST_GAP.as_secs()
+            );
             return Err(self.end(&why));
         }
         if take.rows() + u64::from(step.missed) >= rows_in(LONGEST) {
-            let why = format!("it was {} s long, the most that LeRobot can read", LONGEST.as_secs());
+            let why = format!(
+                "it was {} s long, the most that LeRobot can read",
+                LONGEST.as_secs()
+            );
             return Err(self.end(&why));
         }
         if !take.push(step) {
@@ -226,14 +234,16 @@ impl Recorder {
         self.leave(take.finish())
     }
 
-    /// Offers what is whole of an episode that a fault has ended.
+    /// Offers what is whole of an episode whose threads have ended; returns what is said of that if it was by a fault.
     fn leave(&self, finished: Finished) -> Error {
         let interrupted = finished.interrupted();
         let what = match &interrupted {
             Some(left) => format!("{} rows of it are safe and can be recovered", left.frames),
             None => "it had no whole row yet".to_owned(),
         };
-        interrupted.into_iter().for_each(|left| self.offer(left));
+        if let Some(left) = interrupted {
+            self.offer(left);
+        }
         let why = finished.fault.map_or_else(
             || "one of its threads ended".to_owned(),
             |fault| fault.to_string(),
@@ -256,7 +266,9 @@ impl Recorder {
         if take.rows() == 0 {
             let journal = take.finish().journal;
             self.shelf.remove(journal.folder())?;
-            return Err(Error::Absent("the episode had no row and was dropped".to_owned()));
+            return Err(Error::Absent(
+                "the episode had no row and was dropped".to_owned(),
+            ));
         }
         take.mark(outcome);
         Ok(self.saver.keep(take, outcome))
@@ -277,7 +289,9 @@ impl Recorder {
         let interrupted = finished.interrupted();
         match self.shelf.discard(&finished.journal) {
             Err(error) if finished.journal.folder().exists() => {
-                interrupted.into_iter().for_each(|left| self.offer(left));
+                if let Some(left) = interrupted {
+                    self.offer(left);
+                }
                 Err(error)
             }
             discarded => {
@@ -301,12 +315,21 @@ impl Recorder {
     }
 
     fn try_recover(&mut self, id: &str) -> Result<(), Error> {
-        let is_known = self.board.with(|state| state.ids.iter().any(|busy| busy == id));
-        let runs = self.running.as_ref().is_some_and(|take| take.journal.id() == id);
-        if is_known || runs {
+        let is_saving = self.board.with(|state| state.is_saving(id));
+        let runs = self
+            .running
+            .as_ref()
+            .is_some_and(|take| take.journal.id() == id);
+        if is_saving || runs {
             return Err(Error::Absent(format!("episode {id} is no interrupted one")));
         }
         let found = self.shelf.find(id)?;
+        if !found.journal.fits(&self.plan) {
+            return Err(Error::Ended(format!(
+                "episode {id} was recorded at another rate, with other cameras or other columns than are recorded now; \
+                 `smolpilot data recover` takes those that it was recorded with"
+            )));
+        }
         let (whole, outcome) = (found.whole, found.commit.map(|commit| commit.outcome));
         let journal = self.shelf.restore(found.journal)?;
         let commit = Commit {
@@ -325,11 +348,15 @@ impl Recorder {
     /// # Errors
     /// There is none of that id, or it cannot be removed.
     pub fn forget(&mut self, id: &str) -> Result<(), Error> {
-        let is_left = self.board.with(|state| state.interrupted.iter().any(|left| left.id == id));
+        let is_left = self
+            .board
+            .with(|state| state.interrupted.iter().any(|left| left.id == id));
         let forgotten = if is_left {
             self.shelf.forget(id)
         } else {
-            Err(Error::Absent(format!("no interrupted episode is called {id:?}")))
+            Err(Error::Absent(format!(
+                "no interrupted episode is called {id:?}"
+            )))
         };
         if forgotten.is_ok() {
             self.board.with(|state| {
@@ -354,7 +381,7 @@ impl Recorder {
             frames: state.frames,
             saved: state.saved,
             running: self.running.as_ref().map(|take| take.running(next)),
-            saving: state.saving,
+            saving: state.saving(),
             interrupted: state.interrupted,
             discarded: self.discarded.clone(),
             disk: self.bytes_left.map(disk),
@@ -368,14 +395,11 @@ impl Recorder {
     /// A save failed, or the episode that ran did; what is whole of it stays to be recovered.
     pub fn close(mut self) -> Result<RecorderView, Error> {
         let finished = self.running.take().map(Take::finish);
-        let broken = match finished {
-            Some(finished) if finished.fault.is_some() => Some(self.leave(finished)),
-            Some(finished) => {
-                finished.interrupted().into_iter().for_each(|left| self.offer(left));
-                None
-            }
-            None => None,
-        };
+        let broken = finished.and_then(|finished| {
+            let is_broken = finished.fault.is_some();
+            let said = self.leave(finished);
+            is_broken.then_some(said)
+        });
         self.saver.close();
         let mut view = self.view();
         view.discarded = None;

@@ -163,7 +163,10 @@ impl Take {
         if self.has_ended() {
             return 0;
         }
-        self.cameras.iter().map(|camera| camera.lane.backlog()).sum()
+        self.cameras
+            .iter()
+            .map(|camera| camera.lane.backlog())
+            .sum()
     }
 
     /// Lets its threads write what waits, and brings all to the disk.
@@ -205,6 +208,11 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Rows that were given to its threads.
+    pub fn given(&self) -> u64 {
+        self.whole.rows
+    }
+
     /// What of it is whole on disk.
     pub fn whole(&self) -> Result<Whole, Error> {
         match self.fault {

@@ -102,7 +102,10 @@ fn every_row_has_a_picture_of_every_camera_and_what_is_shown_again_is_counted() 
         let mut step = step(k, 2);
         step.missed = missed;
         for (frame, seq) in step.frames.iter_mut().zip([front, wrist]) {
-            *frame = frame.take().zip(seq).map(|(frame, seq)| Frame { seq, ..frame });
+            *frame = frame
+                .take()
+                .zip(seq)
+                .map(|(frame, seq)| Frame { seq, ..frame });
         }
         recorder.push(step).unwrap();
     };
@@ -138,7 +141,10 @@ fn a_discarded_episode_can_be_recovered_until_the_next_begins() {
     record(&mut recorder, 4);
     recorder.discard().unwrap();
     let discarded = recorder.view().discarded.unwrap();
-    assert_eq!((discarded.frames, discarded.task.as_str()), (4, "stack the cubes"));
+    assert_eq!(
+        (discarded.frames, discarded.task.as_str()),
+        (4, "stack the cubes")
+    );
     assert!(recorder.view().interrupted.is_empty());
     recorder.recover(&discarded.id).unwrap();
     let view = settled(&recorder);
@@ -168,7 +174,10 @@ fn an_episode_that_was_not_finished_is_offered_and_recovered_or_forgotten() {
         let mut recorder = Recorder::open(plan.clone()).unwrap();
         let left = recorder.view().interrupted;
         assert_eq!(left.len(), 1);
-        assert_eq!((left[0].frames, left[0].length), (6, Duration::from_millis(600)));
+        assert_eq!(
+            (left[0].frames, left[0].length),
+            (6, Duration::from_millis(600))
+        );
         let (same, by) = left_in(folder.path()).unwrap().remove(0);
         assert_eq!((&same, &by), (&left[0], &plan));
         assert!(recorder.recover("ep-else").is_err() && recorder.forget("..").is_err());
@@ -205,7 +214,9 @@ fn torn_files_give_the_rows_that_are_whole_in_all_of_them() {
     cut(&journal.rows_path(), 90);
     cut(&journal.stream_path(0), 40);
     let whole = [
-        Tape::rows(&journal.rows_path(), 9).map_err(|error| error.to_string()).unwrap_err(),
+        Tape::rows(&journal.rows_path(), 9)
+            .map_err(|error| error.to_string())
+            .unwrap_err(),
         Stream::count(&journal.stream_path(0)).unwrap().to_string(),
     ];
     assert!(whole[0].contains("8 rows are whole"), "{whole:?}");
@@ -236,16 +247,27 @@ fn a_disk_that_is_nearly_full_ends_and_keeps_the_episode() {
     recorder.begin().unwrap();
     record(&mut recorder, 9);
     // What a second takes is known once something is in the files.
-    while recorder.running.as_ref().is_some_and(|take| take.bytes() == 0) {
+    while recorder
+        .running
+        .as_ref()
+        .is_some_and(|take| take.bytes() == 0)
+    {
         thread::sleep(Duration::from_millis(1));
     }
     recorder.reserve = u64::MAX;
     let error = recorder.push(step(9, 1)).unwrap_err().to_string();
-    assert!(error.contains("episode 0 was ended and kept") && error.contains("Make room"), "{error}");
+    assert!(
+        error.contains("episode 0 was ended and kept") && error.contains("Make room"),
+        "{error}"
+    );
     assert!(recorder.push(step(10, 1)).is_err());
     let view = settled(&recorder);
     assert_eq!((view.running, view.saved, view.frames), (None, 1, 10));
-    assert_eq!(view.trouble, Some(error), "it stays until something goes right");
+    assert_eq!(
+        view.trouble,
+        Some(error),
+        "it stays until something goes right"
+    );
     let disk = view.disk.unwrap();
     assert!(disk.bytes_left > 0 && disk.time_left == Some(Duration::ZERO));
     assert!(matches!(recorder.begin(), Err(Error::Full { .. })));
@@ -289,7 +311,10 @@ fn what_does_not_fit_the_moment_is_refused_and_told() {
     assert!(recorder.begin().is_err(), "one runs");
     let error = recorder.keep(Outcome::Unmarked).unwrap_err().to_string();
     assert!(error.contains("no row"), "{error}");
-    assert!(Recorder::open(plan(folder.path(), &["front"])).is_err(), "it is locked");
+    assert!(
+        Recorder::open(plan(folder.path(), &["front"])).is_err(),
+        "it is locked"
+    );
     let mut odd = plan(&folder.path().join("odd"), &["front"]);
     odd.cameras[0].width = 33;
     let refused = Recorder::open(odd).and_then(|mut recorder| recorder.begin());
@@ -314,7 +339,77 @@ fn tasks_of_an_episode_are_named_by_row() {
     let journal = journal(folder.path());
     let (rows, tasks) = Tape::rows(&journal.rows_path(), 4).unwrap();
     assert_eq!(tasks, ["pick", "place", "wait"]);
-    assert_eq!(rows.iter().map(|row| row.task).collect::<Vec<_>>(), [0, 1, 0, 2]);
+    assert_eq!(
+        rows.iter().map(|row| row.task).collect::<Vec<_>>(),
+        [0, 1, 0, 2]
+    );
     let recorder = Recorder::open(plan(folder.path(), &[])).unwrap();
     assert_eq!(recorder.view().interrupted[0].task, "pick / place / wait");
+}
+
+/// A power cut can leave a journal that says nothing, and another program one that says something else.
+#[test]
+fn a_journal_that_cannot_be_read_is_shown_and_only_dropped_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let journals = folder.path().join(".recording");
+    let strange = journals.join("ep-000000-0000000000000a");
+    let empty = journals.join("ep-000001-0000000000000b");
+    for folder in [&strange, &empty] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(strange.join("header.json"), "{\"version\": 9}").unwrap();
+    let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
+    let left = recorder.view().interrupted;
+    assert_eq!((left.len(), left[0].frames), (1, 0));
+    assert!(left[0].task.contains("header.json"), "{left:?}");
+    assert!(!empty.exists() && strange.exists());
+    assert!(recorder.recover(&left[0].id).is_err() && strange.exists());
+    recorder.forget(&left[0].id).unwrap();
+    assert!(!strange.exists());
+    recorder.close().unwrap();
+}
+
+/// Each keeps its number although the first is saved only when the others have been kept.
+#[test]
+fn episodes_may_be_kept_faster_than_they_are_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
+    for episode in 0..8 {
+        recorder.begin().unwrap();
+        record(&mut recorder, episode + 1);
+        assert_eq!(recorder.keep(Outcome::Unmarked).unwrap() as u64, episode);
+        let view = recorder.view();
+        assert_eq!((view.episodes + view.saving.len()) as u64, episode + 1);
+        let numbers = view.saving.iter().map(|saving| saving.episode);
+        assert!(numbers.eq(view.episodes..=episode as usize), "{view:?}");
+    }
+    let view = recorder.close().unwrap();
+    assert_eq!((view.episodes, view.frames), (8, 36));
+}
+
+/// The data set was moved away and one with another camera begun in its place.
+#[test]
+fn an_episode_of_another_plan_waits_for_that_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = plan(folder.path(), &["front"]);
+    let mut recorder = Recorder::open(first.clone()).unwrap();
+    recorder.begin().unwrap();
+    record(&mut recorder, 3);
+    drop(recorder);
+    let journal = journal(folder.path());
+    let commit = Commit {
+        rows: 3,
+        outcome: Outcome::Success,
+    };
+    journal.commit(commit, &Disk::new()).unwrap();
+    fs::remove_dir_all(folder.path().join("meta")).ok();
+    let mut other = Recorder::open(plan(folder.path(), &["wrist"])).unwrap();
+    let view = settled(&other);
+    assert_eq!((view.episodes, view.interrupted.len()), (0, 1));
+    let error = other.recover(journal.id()).unwrap_err().to_string();
+    assert!(error.contains("other cameras"), "{error}");
+    assert_eq!(other.close().unwrap().interrupted.len(), 1);
+    fs::remove_dir_all(folder.path().join("meta")).ok();
+    let view = Recorder::open(first).unwrap().close().unwrap();
+    assert_eq!((view.episodes, view.frames), (1, 3));
 }

@@ -83,7 +83,9 @@ impl Ledger {
     /// The number that the journal's episode got.
     pub fn episode(&self, journal: &str) -> Option<usize> {
         let mut saved = self.saved.iter().rev();
-        saved.find(|(known, _)| known == journal).map(|(_, episode)| *episode)
+        saved
+            .find(|(known, _)| known == journal)
+            .map(|(_, episode)| *episode)
     }
 
     /// The save that runs is done.
@@ -115,8 +117,16 @@ mod tests {
             assert_eq!(Ledger::read(folder.path()).unwrap(), ledger);
             ledger.done();
         }
-        assert_eq!((ledger.episode("ep-1"), ledger.episode("ep-3")), (Some(1), None));
+        assert_eq!(
+            (ledger.episode("ep-1"), ledger.episode("ep-3")),
+            (Some(1), None)
+        );
         fs::write(path(folder.path()), "{").unwrap();
-        assert!(Ledger::read(folder.path()).unwrap_err().to_string().contains("saves.json"));
+        assert!(
+            Ledger::read(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("saves.json")
+        );
     }
 }

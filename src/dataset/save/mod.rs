@@ -76,7 +76,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::save`].
-    pub fn save_telling(&mut self, parts: &EpisodeParts, stage: Telling<'_>) -> Result<usize, Error> {
+    pub fn save_telling(
+        &mut self,
+        parts: &EpisodeParts,
+        stage: Telling<'_>,
+    ) -> Result<usize, Error> {
         self.check(parts)?;
         self.refresh()?;
         if let Some(episode) = self.state.ledger.episode(&parts.journal) {
@@ -112,8 +116,15 @@ impl Store {
             "its journal has no name".to_owned()
         } else if parts.rows.iter().any(|row| row.task >= parts.tasks.len()) {
             "a row has a task that is not among its tasks".to_owned()
-        } else if let Some(empty) = parts.videos.iter().position(|video| video.pictures.count() == 0) {
-            format!("camera `{}` has no statistics of its pictures", self.plan.cameras[empty].name)
+        } else if let Some(empty) = parts
+            .videos
+            .iter()
+            .position(|video| video.pictures.count() == 0)
+        {
+            format!(
+                "camera `{}` has no statistics of its pictures",
+                self.plan.cameras[empty].name
+            )
         } else {
             return Ok(());
         };
@@ -135,7 +146,13 @@ impl Store {
         };
         let table = rows::table(&self.plan, parts, &standing);
         let features = &self.state.info.features;
-        let stats = rows::stats(&self.plan, features, &table, parts, self.state.picture_count());
+        let stats = rows::stats(
+            &self.plan,
+            features,
+            &table,
+            parts,
+            self.state.picture_count(),
+        );
         let (place, kept) = self.rows_place(&table)?;
         let films = self.film_places(table.rows)?;
         let (meta, fellows) = self.meta_place(&root)?;
@@ -154,15 +171,32 @@ impl Store {
         self.place_films(parts, &episode, stage)?;
         stage("tables", 0.7);
         if self.new_tasks(parts).next().is_some() {
-            let all: Vec<_> = self.state.tasks.iter().cloned().chain(self.new_tasks(parts)).collect();
+            let all: Vec<_> = self
+                .state
+                .tasks
+                .iter()
+                .cloned()
+                .chain(self.new_tasks(parts))
+                .collect();
             table::tasks::write(&self.disk, &root, &all)?;
             self.state.tasks = all;
         }
         let path = self.state.info.rows_path(&root, place)?;
-        table::rows::write_after(&self.disk, &path, &self.state.info.features, kept, [Ok(table)])?;
+        table::rows::write_after(
+            &self.disk,
+            &path,
+            &self.state.info.features,
+            kept,
+            [Ok(table)],
+        )?;
         let mut together = self.state.episodes[fellows..].to_vec();
         together.push(episode.clone());
-        episodes::write(&self.disk, &episodes::path(&root, meta), &self.state.columns, &together)?;
+        episodes::write(
+            &self.disk,
+            &episodes::path(&root, meta),
+            &self.state.columns,
+            &together,
+        )?;
         self.state.episodes.push(episode);
         stage("statistics", 0.9);
         self.state.write_counters(&root, &self.disk)?;
@@ -186,7 +220,13 @@ impl Store {
 
     /// The number in the data set of each task of the parts; of a task that no row has, 0.
     fn task_numbers(&self, parts: &EpisodeParts) -> Vec<usize> {
-        let all: Vec<_> = self.state.tasks.iter().cloned().chain(self.new_tasks(parts)).collect();
+        let all: Vec<_> = self
+            .state
+            .tasks
+            .iter()
+            .cloned()
+            .chain(self.new_tasks(parts))
+            .collect();
         let number = |task: &String| all.iter().position(|known| known == task).unwrap_or(0);
         parts.tasks.iter().map(number).collect()
     }
@@ -216,7 +256,10 @@ impl Store {
             let path = episodes::path(root, last.meta);
             let limit = u64::from(state.info.data_files_size_in_mb) * MIB;
             if size(&path) < limit && episodes::can_grow(&path, &state.columns) {
-                let first = state.episodes.iter().position(|episode| episode.meta == last.meta);
+                let first = state
+                    .episodes
+                    .iter()
+                    .position(|episode| episode.meta == last.meta);
                 return Ok((last.meta, first.unwrap_or(count)));
             }
         }
@@ -229,7 +272,11 @@ impl Store {
     fn film_places(&self, rows: usize) -> Result<Vec<(String, Span)>, Error> {
         let to_s = rows as f64 / f64::from(self.plan.fps);
         let films = self.state.info.features.videos().map(|(key, _)| {
-            let used = self.state.episodes.iter().filter_map(|episode| Some(episode.film(key)?.place));
+            let used = self
+                .state
+                .episodes
+                .iter()
+                .filter_map(|episode| Some(episode.film(key)?.place));
             let folder = self.plan.root.join("videos").join(key);
             let place = self.state.next_place(&folder, "mp4", used)?;
             let span = Span {
@@ -243,9 +290,20 @@ impl Store {
     }
 
     /// Writes down what the save will make.
-    fn announce(&mut self, parts: &EpisodeParts, episode: &Episode, kept: usize) -> Result<(), Error> {
-        let relative = |(key, span): &(String, Span)| self.state.info.video_path(Path::new(""), key, span.place);
-        let films = episode.films.iter().map(relative).collect::<Result<Vec<PathBuf>, _>>()?;
+    fn announce(
+        &mut self,
+        parts: &EpisodeParts,
+        episode: &Episode,
+        kept: usize,
+    ) -> Result<(), Error> {
+        let relative = |(key, span): &(String, Span)| {
+            self.state.info.video_path(Path::new(""), key, span.place)
+        };
+        let films = episode
+            .films
+            .iter()
+            .map(relative)
+            .collect::<Result<Vec<PathBuf>, _>>()?;
         self.state.ledger.saving = Some(Saving {
             journal: parts.journal.clone(),
             episode: episode.index,
@@ -258,13 +316,23 @@ impl Store {
         self.state.ledger.write(&self.plan.root, &self.disk)
     }
 
-    fn place_films(&self, parts: &EpisodeParts, episode: &Episode, stage: Telling<'_>) -> Result<(), Error> {
+    fn place_films(
+        &self,
+        parts: &EpisodeParts,
+        episode: &Episode,
+        stage: Telling<'_>,
+    ) -> Result<(), Error> {
         let cameras = self.plan.cameras.len() as f32;
         for (at, (camera, video)) in self.plan.cameras.iter().zip(&parts.videos).enumerate() {
             stage("films", 0.1 + 0.6 * at as f32 / cameras);
             let key = camera_key(&camera.name);
-            let span = episode.film(&key).ok_or_else(|| Error::Absent(format!("there is no place for `{key}`")))?;
-            let path = self.state.info.video_path(&self.plan.root, &key, span.place)?;
+            let span = episode
+                .film(&key)
+                .ok_or_else(|| Error::Absent(format!("there is no place for `{key}`")))?;
+            let path = self
+                .state
+                .info
+                .video_path(&self.plan.root, &key, span.place)?;
             self.disk.place(&video.path, &path)?;
         }
         Ok(())
@@ -319,11 +387,19 @@ fn sensible(plan: &Plan) -> Result<(), Error> {
     for (at, camera) in plan.cameras.iter().enumerate() {
         let name = &camera.name;
         if name.is_empty() || name.contains(['/', '\\']) {
-            why = Some(format!("`{name}` cannot be the name of a camera: leave out `/`"));
+            why = Some(format!(
+                "`{name}` cannot be the name of a camera: leave out `/`"
+            ));
         } else if plan.cameras[..at].iter().any(|other| other.name == *name) {
             why = Some(format!("two cameras are called `{name}`"));
-        } else if camera.width % 2 + camera.height % 2 > 0 || camera.width == 0 || camera.height == 0 {
-            why = Some(format!("`{name}` is {}x{}: both must be even", camera.width, camera.height));
+        } else if camera.width % 2 + camera.height % 2 > 0
+            || camera.width == 0
+            || camera.height == 0
+        {
+            why = Some(format!(
+                "`{name}` is {}x{}: both must be even",
+                camera.width, camera.height
+            ));
         }
     }
     if plan.fps == 0 {

@@ -33,6 +33,8 @@ pub struct Info {
     /// MiB that a film grows to.
     #[serde(default = "video_files_size")]
     pub video_files_size_in_mb: u32,
+    /// Empty where the data set does not say.
+    #[serde(default)]
     pub data_path: String,
     /// Null without cameras.
     #[serde(default)]

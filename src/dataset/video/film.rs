@@ -90,6 +90,11 @@ impl Film {
         self.contents.config.coding()
     }
 
+    /// Whether it needs no ffmpeg; so far, because that shows at the first picture that the built-in decoder cannot do.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.source, Source::BuiltIn(_))
+    }
+
     pub fn contents(&self) -> &Contents {
         &self.contents
     }

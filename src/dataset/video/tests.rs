@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::mp4::{self, Contents, Part, Recode, Sample};
 use super::*;
@@ -14,8 +14,11 @@ const SIZE: (u32, u32) = (96, 64);
 const FPS: u32 = 30;
 /// Mean difference of 8 bits that the built-in encoder costs on smooth pictures with a number in them.
 const CODEC_LOSS: f64 = 4.0;
-/// Mean difference of 8 bits between two ways from the same YUV to RGB: ffmpeg's has fewer bits behind the point.
-const CONVERSION: f64 = 1.0;
+/// Mean and largest difference of 8 bits between two ways from the same YUV to RGB. ffmpeg's rounds each product down, so that red and
+/// blue are 1.0 darker on average and green 1.5.
+const CONVERSION: (f64, u8) = (1.7, 3);
+/// Largest difference where ffmpeg also dithers from ten bits to eight.
+const DITHERED: u8 = 6;
 
 /// A smooth picture whose brightness in a block says which one it is.
 pub(super) fn picture(k: usize) -> Frame {
@@ -129,12 +132,23 @@ fn what_others_wrote_is_decoded_as_ffmpeg_does() {
         let bytes = (SIZE.0 * SIZE.1 * 3) as usize;
         assert_eq!(film.len() * bytes, sheet.as_raw().len(), "{name}");
         assert_eq!(film.fps(), Some(30.0), "{name}");
+        let most = if name == "av1_10bit" {
+            DITHERED
+        } else {
+            CONVERSION.1
+        };
         let order = (0..film.len()).chain((0..film.len()).rev());
         for k in order.collect::<Vec<_>>() {
             let is = film.frame(k).expect(name);
             let wanted = &sheet.as_raw()[k * bytes..(k + 1) * bytes];
-            let difference = mean_difference(&is.rgb, wanted);
-            assert!(difference < CONVERSION, "{name} {k}: {difference}");
+            let mean = mean_difference(&is.rgb, wanted);
+            let pairs = is.rgb.iter().zip(wanted);
+            let largest = pairs.map(|(&a, &b)| a.abs_diff(b)).max().expect("pixels");
+            assert_eq!(film.is_built_in(), name != "hevc", "{name} {k}");
+            assert!(
+                mean < CONVERSION.0 && largest <= most,
+                "{name} {k}: {mean}, {largest}"
+            );
         }
     }
 }
@@ -307,6 +321,16 @@ fn a_file_that_was_cut_off_is_no_film() {
     }
 }
 
+/// How long this thread has run on a core; 0 where only Linux says.
+fn busy_seconds() -> f64 {
+    let said = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = said
+        .split_whitespace()
+        .next()
+        .and_then(|first| first.parse::<f64>().ok());
+    nanoseconds.unwrap_or_default() / 1e9
+}
+
 /// `cargo test --release -- --ignored --nocapture pictures_cost`
 #[test]
 #[ignore = "a measurement"]
@@ -332,12 +356,13 @@ fn pictures_cost_little() {
         })
         .collect();
     let each = |name: &str, work: &mut dyn FnMut(&Frame)| {
-        let begin = std::time::Instant::now();
+        let (begin, busy) = (Instant::now(), busy_seconds());
         for frame in &pictures {
             work(frame);
         }
-        let milliseconds = begin.elapsed().as_secs_f64() * 1e3 / pictures.len() as f64;
-        println!("{name}: {milliseconds:.2} ms a picture of 640x480");
+        let [wall, cpu] = [begin.elapsed().as_secs_f64(), busy_seconds() - busy]
+            .map(|seconds| seconds * 1e3 / pictures.len() as f64);
+        println!("{name}: {cpu:.2} ms of a core, {wall:.2} ms in all a picture of 640x480");
     };
     let mut yuv = pixels::I420::black(width, height);
     each("RGB to I420", &mut |frame| yuv.read_rgb(&frame.rgb));

@@ -172,7 +172,10 @@ impl Contents {
 
 /// How much later than its own clock says a track is shown, seconds: its edit list may wait first, or leave a begin out.
 fn shift_of(track: &TrakBox, clock: f64) -> f64 {
-    let edits = track.edts_box.as_ref().and_then(|edits| edits.elst_box.as_ref());
+    let edits = track
+        .edts_box
+        .as_ref()
+        .and_then(|edits| edits.elst_box.as_ref());
     let own = f64::from(track.mdia_box.mdhd_box.timescale.get());
     let mut shift = 0.0;
     for edit in edits.map_or(&[][..], |edits| &edits.entries) {

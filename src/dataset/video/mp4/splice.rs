@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::super::super::{Codec, Error};
 use super::super::encode::open_encoder;
-use super::super::ffmpeg::transcode;
+use super::super::ffmpeg::{Ffmpeg, transcode};
 use super::super::film::Film;
 use super::super::scratch::Scratch;
 use super::super::unit::Coding;
@@ -227,12 +227,9 @@ fn recoded(
     recode: Recode<'_>,
     made: &mut Vec<Scratch>,
 ) -> Result<Part, Error> {
-    if let Codec::Ffmpeg(_) = codec
-        && let Err(Error::Encoder { encoder, why }) =
-            open_encoder(codec, 2, 2, recode.fps, recode.key_frame_interval)
-    {
-        let why = format!("{why}. Or cut {}", nearest_keys(part));
-        return Err(Error::Encoder { encoder, why });
+    if let Codec::Ffmpeg(encoder) = codec {
+        let there = Ffmpeg::find().and_then(|ffmpeg| ffmpeg.require(encoder));
+        there.map_err(|missing| or_cut_elsewhere(missing, part))?;
     }
     let number = made.len();
     let name = |end: &str| recode.scratch.join(format!("part-{number}.{end}"));
@@ -292,6 +289,16 @@ fn encode_part(
     write(&mut out, encoder.config(), recode.fps, &samples, read)
         .map_err(|error| at(target, error))?;
     close(out, target)
+}
+
+fn or_cut_elsewhere(missing: Error, part: &Part) -> Error {
+    match missing {
+        Error::Encoder { encoder, why } => Error::Encoder {
+            encoder,
+            why: format!("{why}. Or cut {}", nearest_keys(part)),
+        },
+        other => other,
+    }
 }
 
 /// Where a cut needs nothing to be encoded.

@@ -10,6 +10,8 @@ use crate::runtime::{Connection, Mode, RecordOrder, RigOrder, SessionPhase, Sess
 
 /// How long a camera may take to show its first picture, from which its size is known.
 const FIRST_PICTURE: Duration = Duration::from_secs(10);
+/// How long an ordered table is waited for.
+const TABLE_LIMIT: Duration = Duration::from_secs(3);
 /// Actions of a chunk that are kept while no policy is there to say how many it predicts.
 const CHUNK_UNKNOWN: usize = 50;
 
@@ -172,6 +174,9 @@ impl Control {
         }
         let seed = self.rig.view.as_ref().map(|view| view.seed);
         if judged && let Some(seed) = seed {
+            let laid = self.laid();
+            self.session.watch.orders_table(laid);
+            self.session.awaits_table = Some(self.now + TABLE_LIMIT);
             let seed = anew.then(|| seed.wrapping_add(1));
             self.order_rig(RigOrder::Reset { seed }, outputs);
         }
@@ -179,7 +184,7 @@ impl Control {
 
     /// Begins to take rows, unless something is in the way: then the operator is waited for.
     pub(super) fn begin_episode(&mut self, outputs: &mut Outputs) {
-        if outputs.rig.iter().any(lays) || self.is_laying() {
+        if outputs.rig.iter().any(lays) || self.is_laying() || self.awaits_table() {
             // About a table that is soon no more, there is nothing to record: in a moment.
             if self.session.phase == SessionPhase::Ready {
                 self.session
@@ -204,13 +209,27 @@ impl Control {
         };
         let limit = plan.episode_limit.min(SessionPlan::LONGEST);
         self.session.grid = Some(Grid::new(plan.fps));
+        self.session.awaits_table = None;
         self.session.outcome = Outcome::Unmarked;
         self.session.trouble = None;
         let seen = self.session.recorder.as_ref().map(Arc::clone);
-        self.session.watch.begin_episode(self.now, seen);
+        let laid = self.laid();
+        self.session.watch.begin_episode(self.now, seen, laid);
         self.session.tell(RecordOrder::Begin);
         self.session
             .enter(SessionPhase::Recording, self.now, Some(limit));
+    }
+
+    /// How often the rig's table was laid.
+    fn laid(&self) -> Option<u64> {
+        self.rig.view.as_ref().map(|view| view.laid)
+    }
+
+    /// The table that was ordered is not there yet.
+    fn awaits_table(&self) -> bool {
+        let is_old = self.session.watch.has_table(self.laid());
+        let until = self.session.awaits_table;
+        is_old && until.is_some_and(|until| self.now < until)
     }
 
     fn obstacle_to_episode(&self) -> Option<String> {
@@ -256,6 +275,9 @@ impl Control {
             Connection::Connected { .. } => {}
             Connection::Lost(why) => return Some(format!("the arm was lost: {why}")),
             _ => return Some("the arm was disconnected".to_owned()),
+        }
+        if !self.session.watch.has_table(self.laid()) {
+            return Some("the table was laid anew".to_owned());
         }
         let stopped = self.stopped.as_ref()?;
         // A moment's stall is a gap in the rows, which is counted.

@@ -37,6 +37,8 @@ pub(super) struct Session {
     ends: bool,
     /// The policy drove when a wait began, and drives again when it is over.
     pub policy_waits: bool,
+    /// The rig's table was ordered anew, and is waited for until then.
+    awaits_table: Option<Duration>,
     /// The rows of the episode at hand.
     grid: Option<Grid>,
     /// The task of the row before, so that equal tasks share their words.

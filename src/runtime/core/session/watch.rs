@@ -18,7 +18,7 @@ const SAID_BEFORE: Duration = Duration::from_secs(1);
 /// Rows that find no room for so long are a fault; a single one is only counted.
 const BEHIND_AFTER: Duration = Duration::from_millis(300);
 /// The disk is low with less time or room than this.
-const LOW_TIME: Duration = Duration::from_secs(10 * 60);
+const LOW_TIME: Duration = Duration::from_mins(10);
 const LOW_BYTES: u64 = 1 << 30;
 
 /// What was seen of the recorder.
@@ -30,6 +30,8 @@ pub(super) struct Watch {
     asked: Option<Duration>,
     /// Episodes saved or being saved when the episode at hand began.
     saved: usize,
+    /// How often the rig's table was laid, as far as is known: when another was ordered, then when the episode at hand began.
+    laid: Option<u64>,
     /// Since when the recorder has no episode though rows are taken.
     gone_since: Option<Duration>,
     /// Since when rows find no room, and how many did not since the session began.
@@ -45,7 +47,23 @@ impl Watch {
         };
     }
 
-    pub fn begin_episode(&mut self, now: Duration, seen: Option<Arc<RecorderView>>) {
+    /// Another table was ordered; this often one was laid before.
+    pub fn orders_table(&mut self, laid: Option<u64>) {
+        self.laid = laid;
+    }
+
+    /// Whether the table is still the one of then.
+    pub fn has_table(&self, laid: Option<u64>) -> bool {
+        self.laid == laid
+    }
+
+    pub fn begin_episode(
+        &mut self,
+        now: Duration,
+        seen: Option<Arc<RecorderView>>,
+        laid: Option<u64>,
+    ) {
+        self.laid = laid;
         self.saved = seen.as_deref().map_or(0, saved);
         self.before = seen;
         self.gone_since = Some(now);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{SECOND, instants, open, order, phase, plan, recording, session, tape, timed};
 use crate::dataset::{DiskView, RecorderView};
 use crate::runtime::core::bench::{Bench, Tape, flying};
-use crate::runtime::{Command, FaultKind, SessionOrder, SessionPhase, SessionPlan};
+use crate::runtime::{Command, FaultKind, RigView, SessionOrder, SessionPhase, SessionPlan};
 
 #[test]
 fn a_stop_and_a_lost_arm_are_held_for_a_verdict() {
@@ -215,4 +215,17 @@ fn a_disk_that_fills_up_is_said_before_it_is_full() {
     bench.tick(vec![]);
     let told = bench.fault(FaultKind::Recorder).unwrap();
     assert!(told.active && told.what.contains("4 min"), "{}", told.what);
+}
+
+#[test]
+fn an_episode_does_not_go_on_over_another_table() {
+    let mut bench = recording(plan());
+    bench.run(0.5);
+    bench.rig = Some(Arc::new(RigView {
+        laid: 4,
+        ..RigView::default()
+    }));
+    bench.tick(vec![]);
+    assert_eq!(phase(&bench), SessionPhase::Verdict);
+    assert!(session(&bench).trouble.unwrap().contains("laid anew"));
 }
