@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use crate::dataset::{Error, Plan, Recorder, RecorderView};
 use crate::latest::Latest;
+use crate::priority::{self, Urgency};
 use crate::runtime::{RecordLink, RecordOrder};
 
 /// Orders that may wait.
@@ -69,8 +70,7 @@ impl Recording {
         let order = move |order| {
             let size = size_of_pictures(&order);
             let waiting = bytes.fetch_add(size, Ordering::Relaxed);
-            let fits = size == 0 || waiting == 0 || waiting + size <= WAITING_BYTES;
-            let sent = if fits {
+            let sent = if fits(waiting, size) {
                 orders
                     .try_send((order, size))
                     .map_err(|full| full.into_inner().0)
@@ -101,6 +101,11 @@ impl Drop for Recording {
     }
 }
 
+/// Whether so many bytes of pictures may wait beside those that do. One step always may, however large.
+fn fits(waiting: usize, size: usize) -> bool {
+    size == 0 || waiting == 0 || waiting + size <= WAITING_BYTES
+}
+
 /// Bytes of the pictures in a step. One that is shown twice counts twice.
 fn size_of_pictures(order: &RecordOrder) -> usize {
     let RecordOrder::Step(step) = order else {
@@ -124,6 +129,8 @@ struct Desk {
 
 impl Desk {
     fn follow(mut self, ordered: &Receiver<Waiting>) {
+        // Whoever started it may go before everything else; recording does not.
+        priority::claim(Urgency::Usual);
         loop {
             match ordered.recv_timeout(LOOK) {
                 Ok((order, size)) => {
@@ -221,5 +228,102 @@ fn follow(recorder: &mut Recorder, order: RecordOrder) -> Result<(), Error> {
         RecordOrder::Recover(id) => recorder.recover(&id),
         RecordOrder::Forget(id) => recorder.forget(&id),
         RecordOrder::Open(_) | RecordOrder::Close => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{CameraShape, Outcome, Provenance, Step};
+    use crate::joint::JointVec;
+    use crate::observation::Frame;
+
+    fn plan(root: &std::path::Path) -> Plan {
+        Plan {
+            cameras: vec![CameraShape {
+                name: "front".to_owned(),
+                width: 32,
+                height: 16,
+            }],
+            ..Plan::new(root)
+        }
+    }
+
+    fn step(k: u64) -> RecordOrder {
+        let at = Duration::from_millis(33 * k);
+        RecordOrder::Step(Box::new(Step {
+            at,
+            state: JointVec::default(),
+            action: JointVec::default(),
+            frames: vec![Frame::new(32, 16, vec![7; 32 * 16 * 3], k + 1, at)],
+            task: "stack".into(),
+            provenance: Provenance::default(),
+            missed: 0,
+        }))
+    }
+
+    /// Waits until the view is as wanted.
+    fn wait(link: &RecordLink, wanted: impl Fn(&RecorderView) -> bool) -> RecorderView {
+        loop {
+            let view = link.view.get().unwrap();
+            if wanted(&view) {
+                return RecorderView::clone(&view);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_session_goes_by_orders_and_shows_in_the_view() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::start().unwrap();
+        let mut link = recording.link();
+        let mut order = |order| (link.order)(order).unwrap();
+        order(RecordOrder::Open(Box::new(plan(folder.path()))));
+        order(RecordOrder::Begin);
+        (0..5).map(step).for_each(&mut order);
+        order(RecordOrder::Keep(Outcome::Success));
+        order(RecordOrder::Begin);
+        order(step(0));
+        order(RecordOrder::Discard);
+        let view = wait(&link, |view| view.saved == 1 && view.discarded.is_some());
+        assert_eq!(view.root.as_deref(), Some(folder.path()));
+        assert_eq!((view.episodes, view.frames, view.running), (1, 5, None));
+        let id = view.discarded.unwrap().id;
+        (link.order)(RecordOrder::Recover(id)).unwrap();
+        (link.order)(RecordOrder::Close).unwrap();
+        let closed = wait(&link, |view| view.root.is_none() && view.episodes == 2);
+        assert_eq!((closed.frames, closed.trouble), (6, None));
+        // What comes too late is left undone.
+        (link.order)(RecordOrder::Begin).unwrap();
+        drop(recording);
+        assert_eq!(link.view.get().unwrap().running, None);
+    }
+
+    #[test]
+    fn why_a_data_set_cannot_be_opened_is_shown_and_an_episode_that_runs_at_the_end_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let recording = Recording::start().unwrap();
+        let mut link = recording.link();
+        (link.order)(RecordOrder::Open(Box::new(plan(&file)))).unwrap();
+        let view = wait(&link, |view| view.trouble.is_some());
+        assert_eq!(view.root, None);
+        let root = folder.path().join("set");
+        (link.order)(RecordOrder::Open(Box::new(plan(&root)))).unwrap();
+        (link.order)(RecordOrder::Begin).unwrap();
+        (0..3)
+            .map(step)
+            .for_each(|step| (link.order)(step).unwrap());
+        drop(recording);
+        let left = crate::dataset::left_in(&root).unwrap();
+        assert_eq!((left.len(), left[0].0.frames), (1, 3));
+    }
+
+    #[test]
+    fn pictures_that_wait_are_bounded_but_one_step_always_fits() {
+        assert!(fits(0, 10 * WAITING_BYTES) && fits(WAITING_BYTES, 0));
+        assert!(fits(WAITING_BYTES - 5, 5) && !fits(WAITING_BYTES - 5, 6));
     }
 }

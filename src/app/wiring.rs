@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow, bail};
 
 use crate::app::film;
 use crate::app::lab_bench::{self, LabBench};
+use crate::app::library::{Library, Places};
 use crate::app::recording::Recording;
 use crate::app::supply;
 use crate::app::takeoff::Takeoff;
@@ -89,6 +90,7 @@ pub struct Rig {
     cameras: Vec<Camera>,
     world: Option<World>,
     lab: Option<LabBench>,
+    library: Option<Library>,
     /// Ends after the runtime, once everything that was kept is saved.
     recording: Option<Recording>,
 }
@@ -112,7 +114,7 @@ impl Rig {
         let networks = policy_loader(options.device, options.is_shown);
         let truth = world.as_ref().map(World::truth);
         let loader = with_expert(networks, truth);
-        let mut setup = Setup::new(clock.clone(), loader);
+        let mut setup = Setup::new(clock.clone(), Arc::clone(&loader));
         if let Some(world) = &world {
             simulated(&mut setup, world);
         }
@@ -142,6 +144,12 @@ impl Rig {
             .transpose()
             .context("cannot start the lab")?;
         setup.lab = lab.as_ref().and_then(LabBench::link);
+        let library = options
+            .is_shown
+            .then(|| Library::start(Places::of_user(), loader))
+            .transpose()
+            .context("cannot start the library")?;
+        setup.library = library.as_ref().and_then(Library::link);
         let recording = (options.is_shown || options.records)
             .then(Recording::start)
             .transpose()
@@ -159,6 +167,7 @@ impl Rig {
             cameras,
             world,
             lab,
+            library,
             recording,
         })
     }
@@ -171,6 +180,7 @@ impl Rig {
         drop(self.cameras);
         drop(self.world);
         drop(self.lab);
+        drop(self.library);
         drop(self.recording);
         halted
     }

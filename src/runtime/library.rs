@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::Action;
-use crate::dataset::Outcome;
+use crate::dataset::{Interrupted, Outcome};
 use crate::joint::JointVec;
 use crate::latest::Latest;
 use crate::observation::Frame;
@@ -58,8 +58,11 @@ pub enum LibraryOrder {
     /// Make whole, or drop, what was left unfinished in the open data set.
     Recover(String),
     Forget(String),
-    /// Ask the policy named here what it would have done at every so many rows of the shown episode.
+    /// Read all of the open data set and say what is wrong with it.
+    Check,
+    /// Ask the policy named here what it would have done at every so many rows of an episode.
     Compare {
+        episode: usize,
         policy: String,
         every: usize,
     },
@@ -79,8 +82,19 @@ pub struct Shelf {
     pub robot: String,
     /// `v3.0`, `v2.1`.
     pub version: String,
+    /// Episodes that were left unfinished in it.
+    pub interrupted: usize,
     /// Why it cannot be opened.
     pub trouble: Option<String>,
+}
+
+/// Something that a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// It keeps LeRobot from reading the data set rightly; anything else is a remark.
+    pub is_error: bool,
+    /// What, and in which file or episode.
+    pub text: String,
 }
 
 /// An episode in the list.
@@ -100,11 +114,15 @@ pub struct EpisodeLine {
 pub struct EpisodeView {
     pub index: usize,
     pub fps: f32,
+    pub rows: usize,
     /// A row each, robot units; of an arm with other joints both are empty.
     pub states: Arc<[JointVec]>,
     pub actions: Arc<[Action]>,
     /// Rows at which a person drove in place of the policy.
     pub interventions: Arc<[bool]>,
+    /// Rows that were filled because nothing could be taken at their instant.
+    pub filled: Arc<[bool]>,
+    pub outcome: Outcome,
     pub task: String,
     /// The row whose pictures are shown, and they, by camera.
     pub row: usize,
@@ -120,13 +138,19 @@ pub struct EpisodeView {
 /// How the library is.
 #[derive(Clone, Debug, Default)]
 pub struct LibraryView {
+    /// Where new data sets of this user go.
+    pub home: PathBuf,
+    /// Encoders of an installed ffmpeg that can keep up, by their names there.
+    pub encoders: Arc<[String]>,
     pub shelves: Arc<[Shelf]>,
     /// The data set that is open.
     pub open: Option<Shelf>,
     pub episodes: Arc<[EpisodeLine]>,
     pub shown: Option<Arc<EpisodeView>>,
     /// Episodes that were left unfinished in it.
-    pub interrupted: Vec<crate::dataset::Interrupted>,
+    pub interrupted: Vec<Interrupted>,
+    /// What the last check of it found; `None` before there was one.
+    pub findings: Option<Arc<[Finding]>>,
     /// What is being done, and the share of it if that is known.
     pub doing: Option<(String, Option<f32>)>,
     /// What was done last, or why it was not.

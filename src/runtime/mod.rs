@@ -55,7 +55,8 @@ pub use latency::percentile;
 pub use latency_model::LatencyModel;
 pub use leader::{LeaderSetup, LeaderStatus, LeaderView};
 pub use library::{
-    EpisodeLine, EpisodeView, LibraryLink, LibraryOrder, LibraryView, ReplayPlan, ReplayView, Shelf,
+    EpisodeLine, EpisodeView, Finding, LibraryLink, LibraryOrder, LibraryView, ReplayPlan,
+    ReplayView, Shelf,
 };
 pub use link::Connector;
 pub use pace::Punctuality;

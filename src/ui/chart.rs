@@ -28,9 +28,22 @@ impl TimeAxis {
         }
     }
 
+    /// The axis of something that is over: from its beginning to its end.
+    pub fn whole(seconds: f32) -> Self {
+        Self {
+            from: 0.0,
+            to: seconds.max(0.1),
+        }
+    }
+
     /// A distance between labels that keeps them apart.
     fn step(self) -> f32 {
-        if self.to - self.from > 15.0 { 5.0 } else { 1.0 }
+        match self.to - self.from {
+            span if span <= 15.0 => 1.0,
+            span if span <= 60.0 => 5.0,
+            span if span <= 300.0 => 30.0,
+            _ => 120.0,
+        }
     }
 }
 
@@ -50,8 +63,15 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Paints the well and the vertical grid.
+    /// Paints the well and the vertical grid of a plot that ends in the future.
     pub fn begin(ui: &Ui, rect: Rect, time: TimeAxis, low: f32, high: f32) -> Self {
+        let chart = Self::still(ui, rect, time, low, high);
+        chart.future();
+        chart
+    }
+
+    /// Paints the well and the vertical grid of a plot of something that is over.
+    pub fn still(ui: &Ui, rect: Rect, time: TimeAxis, low: f32, high: f32) -> Self {
         let tokens = theme::tokens(ui);
         let painter = ui.painter().with_clip_rect(rect.expand(0.5));
         painter.rect(
@@ -84,6 +104,9 @@ impl Chart {
             }
             second += step;
         }
+    }
+
+    fn future(&self) {
         // What is right of this line has not happened yet.
         let future = self.rect.with_min_x(self.x(0.0));
         self.painter
@@ -145,6 +168,16 @@ impl Chart {
             pos2(self.x(to), self.rect.bottom()),
         );
         self.painter.rect_filled(rect, 0.0, color);
+    }
+
+    /// Fills the whole height between two moments.
+    pub fn wash(&self, from: f32, to: f32, color: Color32) {
+        let area = Rect::from_min_max(
+            pos2(self.x(from), self.rect.top()),
+            pos2(self.x(to).max(self.x(from) + 1.0), self.rect.bottom()),
+        );
+        self.painter
+            .rect_filled(area.intersect(self.rect), 0.0, color);
     }
 
     /// Hatches the whole height between two moments.

@@ -15,10 +15,12 @@ use crate::ui::knob_panel::knob_ui;
 use crate::ui::lab_page::lab_ui;
 use crate::ui::latency_panel::{self, latency_ui};
 use crate::ui::leader_panel::leader_ui;
+use crate::ui::library::library_ui;
 use crate::ui::log_page::log_ui;
 use crate::ui::notice_panel::notice_ui;
 use crate::ui::policy_panel::policy_ui;
 use crate::ui::queue_panel::queue_ui;
+use crate::ui::record::session_ui;
 use crate::ui::rig_panel::rig_ui;
 use crate::ui::scene_panel::scene_ui;
 use crate::ui::settings_page::settings_ui;
@@ -69,6 +71,9 @@ pub fn cockpit_ui(
                 unmoved_ui(ui, |ui| health_ui(ui, snapshot, draft, commands));
             });
     }
+    if draft.page != Page::Data {
+        draft.library.leave();
+    }
     if draft.page == Page::Cockpit {
         panels_ui(ui, snapshot, draft, commands);
         hand::say(now, snapshot, draft, commands);
@@ -80,6 +85,7 @@ pub fn cockpit_ui(
         .show(ui, |ui| match draft.page {
             Page::Cockpit => {}
             Page::Setup => setup_ui(ui, snapshot, draft, commands),
+            Page::Data => library_ui(ui, snapshot, draft, commands),
             Page::Lab => lab_ui(ui, snapshot, draft, commands),
             Page::Settings => settings_ui(ui, snapshot, draft, commands),
             Page::Log => log_ui(ui, snapshot, draft, commands),
@@ -142,6 +148,7 @@ fn panels_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft, commands: &mut
             task_ui(ui, snapshot, draft, commands);
             ui.add_space(2.0);
             rig_ui(ui, snapshot, draft, commands);
+            session_ui(ui, snapshot, draft, commands);
             notice_ui(ui, snapshot, draft, commands);
             scene_ui(ui, snapshot, draft, commands);
         });

@@ -7,9 +7,11 @@ use crate::joint::JointVec;
 use crate::runtime::{Knobs, PolicyStatus, Snapshot};
 use crate::ui::hand::HandDraft;
 use crate::ui::inputs::Inputs;
+use crate::ui::library::LibraryDraft;
 use crate::ui::log_tail::LogLine;
 use crate::ui::pictures::Pictures;
 use crate::ui::preferences::Preferences;
+use crate::ui::record::RecordDraft;
 use crate::ui::rig_panel::RigDraft;
 use crate::ui::scene_panel::SceneDraft;
 use crate::ui::workshop::WorkshopDraft;
@@ -25,6 +27,7 @@ pub enum Page {
     #[default]
     Cockpit,
     Setup,
+    Data,
     Lab,
     Settings,
     Log,
@@ -33,9 +36,10 @@ pub enum Page {
 
 impl Page {
     /// All, in the order of the tabs.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Cockpit,
         Self::Setup,
+        Self::Data,
         Self::Lab,
         Self::Settings,
         Self::Log,
@@ -47,6 +51,7 @@ impl Page {
         match self {
             Self::Cockpit => "Cockpit",
             Self::Setup => "Set-up",
+            Self::Data => "Data",
             Self::Lab => "Lab",
             Self::Settings => "Settings",
             Self::Log => "Log",
@@ -66,6 +71,8 @@ pub struct Draft {
     pub scene: SceneDraft,
     pub rig: RigDraft,
     pub workshop: WorkshopDraft,
+    pub record: RecordDraft,
+    pub library: LibraryDraft,
     pub pictures: Pictures,
     /// The operator pressed "Release torque" and has not answered the warning yet.
     pub asks_to_release: bool,

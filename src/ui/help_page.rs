@@ -65,7 +65,7 @@ fn keys_ui(ui: &mut Ui) {
 
 fn colours_ui(ui: &mut Ui) {
     let tokens = theme::tokens(ui);
-    let meanings: [(Color32, &str, &str); 7] = [
+    let meanings: [(Color32, &str, &str); 8] = [
         (tokens.measured, "measured", "what the servos report"),
         (tokens.commanded, "commanded", "what was sent to the servos"),
         (
@@ -75,6 +75,11 @@ fn colours_ui(ui: &mut Ui) {
         ),
         (tokens.previous, "previous", "the chunk before it, dashed"),
         (tokens.human, "human", "a person drives"),
+        (
+            tokens.recorded,
+            "recorded",
+            "an episode is being recorded, or recorded actions drive",
+        ),
         (tokens.fault, "fault", "something is wrong, or stops"),
         (tokens.good, "acknowledged", "confirmed by a read-back"),
     ];

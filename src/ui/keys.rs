@@ -2,12 +2,14 @@
 
 use egui::{Context, Event, Key, Modifiers};
 
-use crate::runtime::{Command, Mode, RigOrder, Snapshot};
+use crate::dataset::Outcome;
+use crate::runtime::{Command, Mode, RigOrder, SessionPhase, Snapshot};
 use crate::ui::draft::{Draft, Page};
+use crate::ui::record::{RecordKey, begin, ordered_by_key};
 use crate::ui::state::{mode_obstacle, takeover_obstacle};
 
 /// What each key does, for the help page: key, meaning.
-pub const HELP: [(&str, &str); 16] = [
+pub const HELP: [(&str, &str); 21] = [
     ("Space", "Stop (a space while a text is being typed)"),
     ("Esc", "Stop, always, also while a text is being typed"),
     ("H", "Hold the pose"),
@@ -29,7 +31,21 @@ pub const HELP: [(&str, &str); 16] = [
     ("O C", "In JOG, while held: the gripper opens, closes"),
     ("/", "Type a task; Enter applies it in mid-run"),
     ("1 – 9", "Send a recent task again"),
-    ("R", "Lay the table of the simulated rig as it was"),
+    (
+        "R",
+        "Record: begins a session with the last plan; in a session, the next episode now",
+    ),
+    ("Enter", "Keep the episode that is being recorded"),
+    (
+        "Backspace",
+        "Drop the episode that is being recorded; with Shift, and record it again",
+    ),
+    ("S F", "Mark the episode a success, a failure"),
+    (
+        "← → K",
+        "On the page Data: one row back, one on; play or pause",
+    ),
+    ("L", "Lay the table of the simulated rig as it was"),
     (
         "V",
         "The health of the arm: heat, supply, load and errors of each joint",
@@ -88,7 +104,8 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
             draft.task.text = task;
         }
     }
-    if snapshot.rig.is_some() && take_plain(ctx, Key::R) {
+    record_keys(ctx, snapshot, draft, commands);
+    if snapshot.rig.is_some() && take_plain(ctx, Key::L) {
         commands.push(Command::Rig(RigOrder::Reset { seed: None }));
     }
     if take_plain(ctx, Key::V) {
@@ -110,6 +127,39 @@ pub fn keys_ui(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: 
                 .events
                 .retain(|event| !matches!(event, Event::Text(text) if text == "/"));
         });
+    }
+}
+
+/// The keys of a recording, while there is a recorder.
+fn record_keys(ctx: &Context, snapshot: &Snapshot, draft: &mut Draft, commands: &mut Vec<Command>) {
+    let Some(session) = snapshot.session.as_deref() else {
+        return;
+    };
+    if session.phase == SessionPhase::Off {
+        if take_plain(ctx, Key::R) {
+            begin(snapshot, draft, commands);
+        }
+        return;
+    }
+    for (modifiers, key, meaning) in [
+        (Modifiers::NONE, Key::R, RecordKey::Record),
+        (Modifiers::NONE, Key::Enter, RecordKey::Keep),
+        (Modifiers::SHIFT, Key::Backspace, RecordKey::Redo),
+        (Modifiers::NONE, Key::Backspace, RecordKey::Discard),
+        (Modifiers::NONE, Key::S, RecordKey::Mark(Outcome::Success)),
+        (Modifiers::NONE, Key::F, RecordKey::Mark(Outcome::Failure)),
+    ] {
+        let order = ordered_by_key(session, meaning);
+        // Enter also presses what has the focus; it is taken only while it means something here.
+        if key == Key::Enter && order.is_err() {
+            continue;
+        }
+        if ctx.input_mut(|input| input.consume_key(modifiers, key)) {
+            match order {
+                Ok(order) => commands.push(Command::Session(order)),
+                Err(why) => draft.notify(why, ctx.input(|input| input.time)),
+            }
+        }
     }
 }
 

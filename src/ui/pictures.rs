@@ -32,6 +32,15 @@ impl Pictures {
         }
     }
 
+    /// The same for pictures of a recording.
+    pub fn refresh_recorded(&mut self, ctx: &Context, frames: &[(String, Frame)]) {
+        self.by_camera
+            .retain(|name, _| frames.iter().any(|(camera, _)| camera == name));
+        for (camera, frame) in frames {
+            self.refresh_one(ctx, camera, frame);
+        }
+    }
+
     /// The texture of a camera, if a frame has ever come.
     pub fn get(&self, camera: &str) -> Option<&TextureHandle> {
         self.by_camera.get(camera).map(|picture| &picture.texture)

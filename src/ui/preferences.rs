@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ui::record::PlanForm;
+
 /// How many tasks are remembered; the first nine have a key.
 pub const TASKS_KEPT: usize = 20;
 /// Bounds of the scale.
@@ -57,6 +59,8 @@ pub struct Preferences {
     /// The keys that stop and take over while another window has the focus, by name as the settings page lists them; empty is off.
     pub stop_key: String,
     pub takeover_key: String,
+    /// The recording session as it was planned last.
+    pub recording: PlanForm,
 }
 
 /// Keys on offer that nothing else wants; foot pedals send those beyond F12.
@@ -96,6 +100,7 @@ impl Default for Preferences {
             tasks: Vec::new(),
             stop_key: STOP_KEY.to_owned(),
             takeover_key: String::new(),
+            recording: PlanForm::default(),
         }
     }
 }
@@ -118,6 +123,7 @@ impl Preferences {
         self.frame_rate = self.frame_rate.clamp(5, 60);
         self.plot_seconds = self.plot_seconds.clamp(2, 20);
         self.tasks.truncate(TASKS_KEPT);
+        self.recording = self.recording.sane();
         for key in [&mut self.stop_key, &mut self.takeover_key] {
             if !GLOBAL_KEYS.contains(&key.as_str()) {
                 key.clear();

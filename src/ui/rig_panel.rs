@@ -197,7 +197,7 @@ fn table_ui(ui: &mut Ui, rig: &RigView, draft: &mut Draft, commands: &mut Vec<Co
     }
     let again = ui
         .button("Reset")
-        .on_hover_text("Lays the table as it was: the same seed again. Key R");
+        .on_hover_text("Lays the table as it was: the same seed again. Key L.");
     if again.clicked() {
         commands.push(reset(None));
     }

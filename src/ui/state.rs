@@ -18,6 +18,8 @@ pub enum Tone {
     Policy,
     /// A person drives.
     Human,
+    /// Recorded actions drive.
+    Recorded,
     /// Something is wrong.
     Fault,
 }
@@ -70,7 +72,7 @@ impl State {
             Mode::Hold => Self::new("Holding", hold_detail(snapshot), Tone::Calm),
             Mode::Teleop | Mode::Jog => Self::of_person(snapshot),
             Mode::Policy => Self::of_policy(snapshot),
-            Mode::Replay => Self::new("Replay", "recorded actions", Tone::Calm),
+            Mode::Replay => Self::of_replay(snapshot),
         }
     }
 
@@ -95,6 +97,28 @@ impl State {
             _ => "by hand".to_owned(),
         };
         Self::new(headline, format!("{how} · {back}"), Tone::Human)
+    }
+
+    /// Recorded actions at the helm, and how far they have come.
+    fn of_replay(snapshot: &Snapshot) -> Self {
+        if let Some(share) = snapshot.approaching {
+            let headline = format!("Approaching {:.0} %", share * 100.0);
+            let detail = "the first recorded pose is far: the arm goes there slowly";
+            return Self::new(headline, detail, Tone::Recorded);
+        }
+        let Some(replay) = &snapshot.replay else {
+            return Self::new("Replaying", "recorded actions · H: hold", Tone::Recorded);
+        };
+        let again = if replay.repeat {
+            " · again and again"
+        } else {
+            ""
+        };
+        Self::new(
+            format!("Row {} of {}", replay.row, replay.rows),
+            format!("H: hold · {}{again}", replay.name),
+            Tone::Recorded,
+        )
     }
 
     fn of_connection(connection: &Connection) -> Option<Self> {
@@ -313,7 +337,7 @@ pub fn mode_obstacle(snapshot: &Snapshot, mode: Mode) -> Option<&'static str> {
         _ => return Some("No arm is connected."),
     }
     match mode {
-        Mode::Jog => return None,
+        Mode::Jog | Mode::Replay => return None,
         Mode::Teleop => return leader_obstacle(snapshot),
         _ => {}
     }
@@ -353,7 +377,7 @@ pub fn takeover_obstacle(snapshot: &Snapshot) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::Stopped;
+    use crate::runtime::{ReplayView, Stopped};
 
     fn driving() -> Snapshot {
         Snapshot {
@@ -384,6 +408,28 @@ mod tests {
         let stopped = State::of(&snapshot);
         assert_eq!(stopped.headline, "Stopped 12.0 s");
         assert_eq!(stopped.detail, "confirmed · by the operator");
+    }
+
+    #[test]
+    fn a_replay_says_how_far_it_is_and_needs_no_policy() {
+        let mut snapshot = driving();
+        snapshot.mode = Mode::Replay;
+        snapshot.policy = PolicyStatus::Absent;
+        snapshot.replay = Some(ReplayView {
+            name: "pick_cube, episode 3".to_owned(),
+            row: 120,
+            rows: 370,
+            repeat: false,
+        });
+        let state = State::of(&snapshot);
+        assert_eq!(state.headline, "Row 120 of 370");
+        assert_eq!(state.tone, Tone::Recorded);
+        assert!(state.detail.contains("pick_cube, episode 3"));
+        assert_eq!(mode_obstacle(&snapshot, Mode::Replay), None);
+        snapshot.approaching = Some(0.4);
+        assert_eq!(State::of(&snapshot).headline, "Approaching 40 %");
+        snapshot.connection = Connection::Connected { torque: false };
+        assert!(mode_obstacle(&snapshot, Mode::Replay).is_some());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The status bar: faults in a word, what was counted since the start, and notices that pass.
+//! The status bar: faults in a word, the recording, what was counted since the start, and notices that pass.
 
 use egui::{Align, Button, Label, Layout, RichText, Ui};
 
@@ -7,6 +7,7 @@ use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
 use crate::ui::health_panel::summary;
 use crate::ui::leader_panel::leader_mark_ui;
+use crate::ui::record::record_mark_ui;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -21,12 +22,13 @@ pub fn status_bar_ui(
     ui: &mut Ui,
     snapshot: &Snapshot,
     draft: &mut Draft,
-    _commands: &mut Vec<Command>,
+    commands: &mut Vec<Command>,
 ) {
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
         faults_ui(ui, snapshot, draft);
         leader_mark_ui(ui, snapshot);
+        record_mark_ui(ui, snapshot, draft, commands);
         let notice = draft.notice().map(str::to_owned);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             arm_ui(ui, snapshot, draft);

@@ -49,6 +49,10 @@ pub struct Tokens {
     pub human: Color32,
     /// Text on `human`.
     pub on_human: Color32,
+    /// Is being recorded, or was: the light of a recording, and recorded actions at the helm.
+    pub recorded: Color32,
+    /// Text on `recorded`.
+    pub on_recorded: Color32,
     /// Something is wrong, or stops.
     pub fault: Color32,
     /// Text in the fault colour on a panel.
@@ -85,6 +89,8 @@ pub const DARK: Tokens = Tokens {
     on_predicted: rgb(0x170E2B),
     human: rgb(0xF4B43A),
     on_human: rgb(0x211600),
+    recorded: rgb(0x2CC7C0),
+    on_recorded: rgb(0x00201F),
     fault: rgb(0xD92D3A),
     fault_text: rgb(0xFF6B73),
     on_fault: rgb(0xFFFFFF),
@@ -118,6 +124,8 @@ pub const LIGHT: Tokens = Tokens {
     on_predicted: rgb(0xFFFFFF),
     human: rgb(0xF2AE2E),
     on_human: rgb(0x2A1B00),
+    recorded: rgb(0x08706D),
+    on_recorded: rgb(0xFFFFFF),
     fault: rgb(0xCB1F2D),
     fault_text: rgb(0xB81521),
     on_fault: rgb(0xFFFFFF),
@@ -314,6 +322,8 @@ mod tests {
                 (tokens.fault_text, tokens.panel),
                 (tokens.on_fault, tokens.fault),
                 (tokens.on_human, tokens.human),
+                (tokens.on_recorded, tokens.recorded),
+                (tokens.recorded, tokens.raised),
                 (tokens.on_predicted, tokens.predicted),
                 (tokens.on_chosen, tokens.chosen),
             ] {
@@ -335,6 +345,7 @@ mod tests {
                 tokens.predicted,
                 tokens.previous,
                 tokens.human,
+                tokens.recorded,
                 tokens.fault,
                 tokens.good,
             ];

@@ -18,7 +18,9 @@ pub const HEIGHT: f32 = 60.0;
 const STOP_SIZE: Vec2 = Vec2::new(126.0, 46.0);
 const MODE_SIZE: Vec2 = Vec2::new(322.0, 40.0);
 const MODE_SIZE_NARROW: Vec2 = Vec2::new(270.0, 40.0);
-const BRAND_WIDTH: f32 = 264.0;
+/// What the word REPLAY adds while recorded actions drive.
+const REPLAY_WIDTH: f32 = 40.0;
+const BRAND_WIDTH: f32 = 300.0;
 const ARM_WIDTH: f32 = 186.0;
 const ARM_WIDTH_NARROW: f32 = 158.0;
 const ENABLE: &str = "Enable torque";
@@ -161,7 +163,7 @@ fn mode_ui(
     size: Vec2,
 ) {
     let tokens = theme::tokens(ui);
-    let modes = [
+    let mut modes = vec![
         (
             Mode::Hold,
             "Hold the last pose. Key H.",
@@ -183,7 +185,14 @@ fn mode_ui(
             (tokens.human, tokens.on_human),
         ),
     ];
-    let labels = modes.map(|(mode, ..)| mode.to_string());
+    let (mut size, mut letters) = (size, theme::LEAD);
+    // It is begun on the page of the data sets, where it is said what is replayed.
+    if snapshot.mode == Mode::Replay {
+        let hint = "Recorded actions drive. H holds.";
+        modes.push((Mode::Replay, hint, (tokens.recorded, tokens.on_recorded)));
+        (size.x, letters) = (size.x + REPLAY_WIDTH, theme::LARGE);
+    }
+    let labels: Vec<String> = modes.iter().map(|(mode, ..)| mode.to_string()).collect();
     let segments: Vec<Segment<'_>> = modes
         .iter()
         .zip(&labels)
@@ -195,8 +204,9 @@ fn mode_ui(
             chosen,
         })
         .collect();
-    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(theme::LEAD)) {
+    if let Some(i) = segmented_ui(ui, &segments, size, &theme::font(letters)) {
         match segments[i].obstacle {
+            None if modes[i].0 == Mode::Replay => {}
             None => commands.push(Command::SetMode(modes[i].0)),
             Some(why) => draft.notify(why, ui.input(|input| input.time)),
         }
@@ -211,6 +221,7 @@ fn state_ui(ui: &mut Ui, snapshot: &Snapshot, ink: Ink) {
         _ if is_tinted => ink.text,
         Tone::Calm | Tone::Human => ink.text,
         Tone::Policy => tokens.predicted,
+        Tone::Recorded => tokens.recorded,
         Tone::Fault => tokens.fault_text,
     };
     let headline = theme::strong(&state.headline)

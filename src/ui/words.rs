@@ -27,6 +27,37 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
+/// A span as a clock shows it: "00:12", "1:02:03".
+pub fn clock(duration: Duration) -> String {
+    let whole = duration.as_secs();
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// A span that is planned with: "45 s", "12 min", "4 h 10 min", "3 days".
+pub fn long(duration: Duration) -> String {
+    let whole = duration.as_secs();
+    match whole {
+        0..90 => format!("{whole} s"),
+        90..6_000 => format!("{} min", whole / 60),
+        6_000..172_800 => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+        _ => format!("{} days", whole / 86_400),
+    }
+}
+
+/// A size on disk: "840 MB", "12.3 GB".
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..1_000_000 => format!("{} kB", count / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", count / 1_000_000),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
 /// A latency with three significant figures: "0.42 ms", "12.3 ms", "123 ms", "1.23 s".
 pub fn latency(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
@@ -117,6 +148,12 @@ mod tests {
         assert_eq!(latency(Duration::from_micros(420)), "0.42 ms");
         assert_eq!(latency(Duration::from_micros(12_340)), "12.3 ms");
         assert_eq!(latency(Duration::from_micros(999_700)), "1.00 s");
+        assert_eq!(clock(Duration::from_secs(12)), "00:12");
+        assert_eq!(clock(Duration::from_secs(3_723)), "1:02:03");
+        let long = [45, 725, 15_000, 300_000].map(|seconds| long(Duration::from_secs(seconds)));
+        assert_eq!(long, ["45 s", "12 min", "4 h 10 min", "3 days"]);
+        assert_eq!(bytes(840_000_000), "840 MB");
+        assert_eq!(bytes(12_340_000_000), "12.3 GB");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use smolpilot::ui::{Preferences, ThemeChoice};
 
 mod fixture;
 mod person;
+mod recorded;
 mod trouble;
 
 fn main() -> anyhow::Result<()> {
@@ -73,6 +74,8 @@ fn snapshot(state: &str, tick: u64) -> Snapshot {
         _ => trouble::every()
             .into_iter()
             .chain(person::every())
+            .chain(recorded::sessions())
+            .chain(recorded::libraries())
             .find(|(name, _)| *name == state)
             .map_or_else(|| fixture::running(tick), |(_, snapshot)| snapshot),
     }

@@ -26,7 +26,7 @@ fn at(tick: u64) -> Duration {
 }
 
 /// A smooth motion, robot units.
-fn pose(tick: f32) -> JointVec {
+pub fn pose(tick: f32) -> JointVec {
     let t = tick / FPS as f32;
     JointVec([
         28.0 * (0.5 * t).sin(),
@@ -39,7 +39,7 @@ fn pose(tick: f32) -> JointVec {
 }
 
 /// A picture with enough in it to see that it is the right way up.
-fn picture(seed: u8, seq: u64) -> Frame {
+pub fn picture(seed: u8, seq: u64) -> Frame {
     let (width, height) = (160_u32, 120_u32);
     let mut rgb = Vec::with_capacity((width * height * 3) as usize);
     for y in 0..height {

@@ -8,7 +8,7 @@ use egui_kittest::{Harness, SnapshotResults};
 use smolpilot::runtime::Snapshot;
 use smolpilot::ui::{Draft, Page, cockpit_ui, theme};
 
-use crate::{driving, fixture, person, trouble};
+use crate::{driving, fixture, person, recorded, trouble};
 
 fn window(
     snapshot: Snapshot,
@@ -42,6 +42,8 @@ fn bars() {
         ("jog", fixture::jogging(), Theme::Dark),
         ("stopped", fixture::stopped(), Theme::Dark),
         ("starved", fixture::starved(), Theme::Dark),
+        ("recording", recorded::recording(), Theme::Dark),
+        ("replay", recorded::replaying(), Theme::Light),
     ] {
         // A page with little on it, and so low that the two bars are all there is.
         let mut draft = Draft::default();
@@ -81,6 +83,19 @@ fn every_state() {
     }
     for (name, snapshot) in trouble::every().into_iter().chain(person::every()) {
         shoot(name, snapshot, Draft::default(), Theme::Dark);
+    }
+    for (name, snapshot) in recorded::sessions() {
+        shoot(name, snapshot, Draft::default(), Theme::Dark);
+    }
+    for (name, snapshot) in recorded::libraries() {
+        for (theme, word) in [(Theme::Dark, ""), (Theme::Light, "_light")] {
+            for size in [[1280.0, 800.0], [1000.0, 700.0]] {
+                let mut draft = Draft::default();
+                draft.page = Page::Data;
+                let name = format!("{name}_{}{word}", size[0]);
+                shoot_sized(&name, snapshot.clone(), draft, theme, size);
+            }
+        }
     }
     for size in [[960.0, 600.0], [1920.0, 1080.0], [2560.0, 1440.0]] {
         let name = format!("faulty_{}", size[0]);

@@ -71,6 +71,37 @@ impl Rig {
         self.take()
     }
 
+    /// Presses the first of several buttons of one name.
+    pub fn press_first(&mut self, label: &str) -> Vec<Command> {
+        let button = self.0.get_all_by_role_and_label(Role::Button, label).next();
+        button.expect("a button of that name").click();
+        self.settle();
+        self.take()
+    }
+
+    /// Ticks a box, or takes its tick away.
+    pub fn press_checkbox(&mut self, label: &str) {
+        self.0.get_by_role_and_label(Role::CheckBox, label).click();
+        self.settle();
+    }
+
+    /// A click of the mouse at a place.
+    pub fn click_at(&mut self, place: egui::Pos2) {
+        self.drag(place, place);
+    }
+
+    /// The mouse goes down at one place and up at another.
+    pub fn drag(&mut self, from: egui::Pos2, to: egui::Pos2) {
+        self.0.hover_at(from);
+        self.0.run_steps(1);
+        self.0.drag_at(from);
+        self.0.run_steps(1);
+        self.0.hover_at(to);
+        self.0.run_steps(1);
+        self.0.drop_at(to);
+        self.settle();
+    }
+
     /// Chooses a segment and returns the commands.
     pub fn choose(&mut self, label: &str) -> Vec<Command> {
         self.0
@@ -113,6 +144,15 @@ impl Rig {
             .get_by_role_and_label(Role::TextInput, field)
             .type_text(text);
         self.settle();
+    }
+
+    /// Replaces what is in a text field.
+    pub fn rewrite(&mut self, field: &str, text: &str) {
+        self.0.get_by_role_and_label(Role::TextInput, field).focus();
+        self.settle();
+        self.0.key_press_modifiers(egui::Modifiers::COMMAND, Key::A);
+        self.settle();
+        self.write(field, text);
     }
 
     /// Where the 3D picture is.

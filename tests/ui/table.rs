@@ -47,10 +47,10 @@ fn a_task_from_the_menu_lays_its_table_and_is_the_task() {
 fn the_table_is_laid_as_it_was_or_with_the_next_seed() {
     let mut rig = Rig::new(fixture::on_rig());
     assert_eq!(rig.press("Reset"), [reset(None)]);
-    assert_eq!(rig.key(Key::R), [reset(None)]);
+    assert_eq!(rig.key(Key::L), [reset(None)]);
     assert_eq!(rig.press("Next"), [reset(Some(8))]);
     let mut arm = Rig::new(fixture::running(3_000));
-    assert_eq!(arm.key(Key::R), [], "there is no table to be laid");
+    assert_eq!(arm.key(Key::L), [], "there is no table to be laid");
 }
 
 #[test]

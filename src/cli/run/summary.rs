@@ -256,10 +256,10 @@ fn stops_the_policy(kind: FaultKind) -> bool {
         | FaultKind::LeaderLost
         | FaultKind::LateTicks
         | FaultKind::TooSlow
-        | FaultKind::Session
-        | FaultKind::Recorder
         | FaultKind::Settings
         | FaultKind::Workshop
+        | FaultKind::Session
+        | FaultKind::Recorder
         | FaultKind::Rig => false,
     }
 }

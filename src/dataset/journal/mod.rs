@@ -174,6 +174,13 @@ impl Journal {
         Duration::from_secs_f64(rows as f64 / f64::from(self.header.fps))
     }
 
+    /// Whether its rows have what those of this plan have.
+    pub fn fits(&self, plan: &Plan) -> bool {
+        let own = self.plan(&plan.root);
+        let columns = |plan: &Plan| (plan.fps, plan.provenance, plan.chunk);
+        columns(&own) == columns(plan) && own.cameras == plan.cameras
+    }
+
     /// The plan it was recorded by, for the data set in `root`.
     pub fn plan(&self, root: &Path) -> Plan {
         self.header.plan(root)

@@ -12,10 +12,8 @@ pub struct State {
     pub frames: u64,
     /// Of these, saved since it was opened.
     pub saved: usize,
-    /// Oldest first.
-    pub saving: Vec<Saving>,
-    /// Ids of the journals that are being saved, in the same order.
-    pub ids: Vec<String>,
+    /// Saves that were asked for, by the ids of their journals, oldest first.
+    saving: Vec<(String, Saving)>,
     pub interrupted: Vec<Interrupted>,
     /// Ids of journals whose save failed and has not been done since.
     pub failed: Vec<String>,
@@ -44,43 +42,43 @@ impl Board {
         self.with(|state| {
             let episode = state.next_episode();
             state.interrupted.retain(|left| left.id != id);
-            state.ids.push(id.to_owned());
-            state.saving.push(Saving {
+            let waiting = Saving {
                 episode,
                 stage: "waiting".to_owned(),
                 share: 0.0,
-            });
+            };
+            state.saving.push((id.to_owned(), waiting));
             episode
         })
     }
 
-    /// How far the oldest save is.
-    pub fn progress(&self, stage: &str, share: f32) {
+    /// How far a save is.
+    pub fn progress(&self, id: &str, stage: &str, share: f32) {
         self.with(|state| {
-            if let Some(first) = state.saving.first_mut() {
-                stage.clone_into(&mut first.stage);
-                first.share = share.clamp(0.0, 1.0);
+            let found = state.saving.iter_mut().find(|(known, _)| known == id);
+            if let Some((_, saving)) = found {
+                stage.clone_into(&mut saving.stage);
+                saving.share = share.clamp(0.0, 1.0);
             }
         });
     }
 
-    /// The oldest save is done.
-    pub fn saved(&self, episodes: usize, frames: u64) {
+    /// A save is done.
+    pub fn saved(&self, id: &str, episodes: usize, frames: u64) {
         self.with(|state| {
             (state.episodes, state.frames) = (episodes, frames);
             state.saved += 1;
-            if let Some(id) = state.drop_first() {
-                state.failed.retain(|failed| *failed != id);
-            }
+            state.drop_save(id);
+            state.failed.retain(|failed| failed != id);
             state.trouble = None;
         });
     }
 
-    /// The oldest save failed; `left` is what can be recovered of it.
-    pub fn failed(&self, left: Option<Interrupted>, error: &Error) {
+    /// A save failed; `left` is what can be recovered of it.
+    pub fn failed(&self, id: &str, left: Option<Interrupted>, error: &Error) {
         self.with(|state| {
-            let id = state.drop_first();
-            state.failed.extend(id);
+            state.drop_save(id);
+            state.failed.push(id.to_owned());
             state.interrupted.extend(left);
             state.trouble = Some(error.to_string());
         });
@@ -93,17 +91,24 @@ impl State {
         self.episodes + self.saving.len()
     }
 
-    /// Takes the oldest save off; those behind it move up if it failed. Returns its journal's id.
-    fn drop_first(&mut self) -> Option<String> {
-        if self.saving.is_empty() {
-            return None;
+    pub fn is_saving(&self, id: &str) -> bool {
+        self.saving.iter().any(|(known, _)| known == id)
+    }
+
+    /// Saves under way, oldest first.
+    pub fn saving(&self) -> Vec<Saving> {
+        self.saving
+            .iter()
+            .map(|(_, saving)| saving.clone())
+            .collect()
+    }
+
+    /// Takes a save off; those behind it move up if it failed.
+    fn drop_save(&mut self, id: &str) {
+        self.saving.retain(|(known, _)| known != id);
+        for (place, (_, saving)) in self.saving.iter_mut().enumerate() {
+            saving.episode = self.episodes + place;
         }
-        self.saving.remove(0);
-        let episodes = self.episodes;
-        for (place, saving) in self.saving.iter_mut().enumerate() {
-            saving.episode = episodes + place;
-        }
-        Some(self.ids.remove(0))
     }
 }
 
@@ -113,52 +118,47 @@ mod tests {
 
     use super::*;
 
+    fn numbers(board: &Board) -> Vec<usize> {
+        let saving = board.state().saving();
+        saving.iter().map(|saving| saving.episode).collect()
+    }
+
     #[test]
     fn numbers_move_up_when_a_save_fails_and_stay_when_it_is_done() {
         let board = Board::default();
         board.with(|state| state.episodes = 4);
-        let numbers = ["a", "b", "c"].map(|id| board.queue(id));
-        assert_eq!(numbers, [4, 5, 6]);
-        board.progress("video", 0.5);
-        assert_eq!(board.state().saving[0].stage, "video");
-        board.saved(5, 100);
-        let numbers = |board: &Board| {
-            let saving = board.state().saving;
-            saving
-                .iter()
-                .map(|saving| saving.episode)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(numbers(&board), [5, 6]);
+        let asked = ["a", "b", "c", "d"].map(|id| board.queue(id));
+        assert_eq!(asked, [4, 5, 6, 7]);
+        board.progress("b", "encoding", 0.5);
+        assert_eq!(board.state().saving()[1].stage, "encoding");
+        board.saved("a", 5, 100);
+        assert_eq!(numbers(&board), [5, 6, 7]);
         let error = Error::Io {
             path: PathBuf::from("data"),
             error: std::io::ErrorKind::StorageFull.into(),
         };
-        board.failed(
-            Some(Interrupted {
-                id: "b".to_owned(),
-                ..Interrupted::default()
-            }),
-            &error,
-        );
+        let left = Interrupted {
+            id: "c".to_owned(),
+            ..Interrupted::default()
+        };
+        board.failed("c", Some(left), &error);
         let state = board.state();
-        assert_eq!((numbers(&board), state.next_episode()), (vec![5], 6));
-        assert_eq!((state.ids, state.saved), (vec!["c".to_owned()], 1));
-        assert!(
-            state
-                .trouble
-                .is_some_and(|trouble| trouble.starts_with("data: "))
-        );
-        assert_eq!(board.state().failed, ["b"]);
+        assert_eq!((numbers(&board), state.next_episode()), (vec![5, 6], 7));
+        assert!(state.is_saving("d") && !state.is_saving("c"));
+        assert_eq!((state.failed, state.saved), (vec!["c".to_owned()], 1));
+        let trouble = state.trouble.unwrap();
+        assert!(trouble.starts_with("data: "), "{trouble}");
         // It is tried again.
-        board.queue("b");
+        assert_eq!(board.queue("c"), 7);
         assert!(board.state().interrupted.is_empty());
-        board.saved(6, 120);
-        board.saved(7, 140);
+        for (id, episodes) in [("b", 6), ("d", 7), ("c", 8)] {
+            board.saved(id, episodes, 100);
+        }
         let state = board.state();
         assert!(
             state.failed.is_empty() && state.trouble.is_none(),
             "{state:?}"
         );
+        assert!(state.saving().is_empty());
     }
 }

@@ -161,3 +161,93 @@ impl<T> Track<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Keeps what it is given; trips over a number.
+    struct Notes {
+        notes: Arc<Mutex<Vec<String>>>,
+        trips_over: u32,
+    }
+
+    impl Notes {
+        fn note(&self, what: impl ToString) {
+            self.notes.lock().unwrap().push(what.to_string());
+        }
+    }
+
+    impl Scribe for Notes {
+        type Item = u32;
+
+        fn write(&mut self, item: u32) -> Result<usize, Error> {
+            assert_ne!(item, self.trips_over, "as the test wants it");
+            self.note(item);
+            Ok(10)
+        }
+
+        fn sync(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn finish(self) -> Result<(), Error> {
+            self.note("end");
+            Ok(())
+        }
+    }
+
+    fn lane(trips_over: u32) -> (Lane<u32>, Arc<Mutex<Vec<String>>>) {
+        let notes = Arc::<Mutex<Vec<String>>>::default();
+        let scribe = Notes {
+            notes: Arc::clone(&notes),
+            trips_over,
+        };
+        let lane = Lane::start("encoder of camera front", Urgency::Usual, || Ok(scribe));
+        (lane.unwrap(), notes)
+    }
+
+    #[test]
+    fn everything_is_written_in_order_before_the_end() {
+        let (lane, notes) = lane(u32::MAX);
+        assert!((0..700).all(|item| lane.give(item)));
+        let bytes = Arc::clone(&lane.bytes);
+        lane.finish().unwrap();
+        let notes = notes.lock().unwrap();
+        assert_eq!(notes.len(), 701);
+        assert_eq!((notes[0].as_str(), notes[699].as_str()), ("0", "699"));
+        assert_eq!(notes[700], "end");
+        assert_eq!(bytes.load(Ordering::Relaxed), 7000);
+    }
+
+    #[test]
+    fn a_lane_that_is_dropped_ends_its_file_all_the_same() {
+        let (lane, notes) = lane(u32::MAX);
+        assert!(lane.give(1));
+        drop(lane);
+        assert_eq!(*notes.lock().unwrap(), ["1", "end"]);
+    }
+
+    #[test]
+    fn a_panic_is_felt_by_whoever_gives_and_named_at_the_end() {
+        let (lane, notes) = lane(2);
+        // It may take a moment until the thread is gone; then nothing is taken any more.
+        let mut given = 0_u32;
+        while lane.give(given.min(2)) {
+            given += 1;
+        }
+        assert!(given >= 3);
+        let error = lane.finish().unwrap_err().to_string();
+        assert!(error.contains("camera front panicked"), "{error}");
+        assert_eq!(*notes.lock().unwrap(), ["0", "1"]);
+    }
+
+    #[test]
+    fn a_scribe_that_cannot_be_made_says_why() {
+        let refused = || Err::<Notes, _>(Error::Absent("no ink".to_owned()));
+        let started = Lane::start("journal", Urgency::Usual, refused);
+        assert_eq!(started.unwrap_err().to_string(), "no ink");
+    }
+}

@@ -10,6 +10,7 @@ mod film;
 mod lane;
 mod room;
 mod saver;
+mod settler;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -115,7 +116,8 @@ impl Recorder {
             });
         }
         for found in left.found {
-            match found.commit {
+            let fits = found.journal.fits(&self.plan);
+            match found.commit.filter(|_| fits) {
                 Some(commit) => {
                     self.saver.save(found.journal, commit);
                 }
@@ -313,17 +315,21 @@ impl Recorder {
     }
 
     fn try_recover(&mut self, id: &str) -> Result<(), Error> {
-        let is_known = self
-            .board
-            .with(|state| state.ids.iter().any(|busy| busy == id));
+        let is_saving = self.board.with(|state| state.is_saving(id));
         let runs = self
             .running
             .as_ref()
             .is_some_and(|take| take.journal.id() == id);
-        if is_known || runs {
+        if is_saving || runs {
             return Err(Error::Absent(format!("episode {id} is no interrupted one")));
         }
         let found = self.shelf.find(id)?;
+        if !found.journal.fits(&self.plan) {
+            return Err(Error::Ended(format!(
+                "episode {id} was recorded at another rate, with other cameras or other columns than are recorded now; \
+                 `smolpilot data recover` takes those that it was recorded with"
+            )));
+        }
         let (whole, outcome) = (found.whole, found.commit.map(|commit| commit.outcome));
         let journal = self.shelf.restore(found.journal)?;
         let commit = Commit {
@@ -375,7 +381,7 @@ impl Recorder {
             frames: state.frames,
             saved: state.saved,
             running: self.running.as_ref().map(|take| take.running(next)),
-            saving: state.saving,
+            saving: state.saving(),
             interrupted: state.interrupted,
             discarded: self.discarded.clone(),
             disk: self.bytes_left.map(disk),

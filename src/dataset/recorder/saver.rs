@@ -1,50 +1,49 @@
 //! The thread that turns journals into episodes of the data set, one after another, while the next episode runs.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::dataset::journal::{Commit, Journal, Shelf};
 use crate::dataset::recorder::board::Board;
 use crate::dataset::recorder::film::episode;
+use crate::dataset::recorder::settler::{COMMITTED, Job, Kept, Settler};
 use crate::dataset::recorder::take::Take;
 use crate::dataset::save::Store;
 use crate::dataset::{Disk, Error, Outcome, Plan};
 use crate::priority::{self, Urgency};
 
-/// Episodes that may wait to be saved before keeping another one waits, too.
-const WAITING: usize = 16;
-/// How often the encoders' backlog is looked at, for the bar.
-const LOOK: Duration = Duration::from_millis(20);
+/// Episodes whose encoders may have work before keeping another one waits.
+const KEPT: usize = 4;
+/// Episodes that may lie in their journals before keeping another one waits.
+const COMMITTED_ONES: usize = 1024;
+/// Share of a save that is done when the films are made.
+const FILMED: f32 = 0.9;
 
-/// What is to be saved.
-enum Job {
-    /// An episode that has just been kept; its encoders still have work.
-    Keep(Box<Take>, Outcome),
-    /// One that lies whole in its journal.
-    Journal(Journal, Commit),
-    /// The last: nothing but the data set is to stay.
-    Tidy,
-}
-
-/// The way to the thread. Dropping it waits until everything that was asked for is done.
+/// The way to the threads that end and save episodes. Dropping it waits until everything that was asked for is done.
 #[derive(Debug)]
 pub struct Saver {
     board: Board,
-    /// Dropped to end the thread.
-    jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    /// Dropped to end the threads.
+    kept: Option<Sender<Kept>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Saver {
-    /// Starts the thread, which owns the store from now on.
+    /// Starts the threads, which own the store from now on.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn start(store: Store, plan: &Plan, disk: &Disk, board: &Board) -> Result<Self, Error> {
-        let (jobs, waiting) = bounded(WAITING);
+        let (kept, is_kept) = bounded(KEPT);
+        let (jobs, waiting) = bounded(COMMITTED_ONES);
+        let settler = Settler {
+            disk: disk.clone(),
+            board: board.clone(),
+            jobs,
+        };
         let desk = Desk {
             shelf: Shelf::new(&plan.root, disk),
             plan: plan.clone(),
@@ -52,67 +51,65 @@ impl Saver {
             board: board.clone(),
             store: Some(store),
         };
-        let spawned = thread::Builder::new()
-            .name("saver".to_owned())
-            .spawn(move || desk.work(&waiting));
-        let thread = spawned.map_err(|error| {
+        let threads = [
+            start("settler", move || settler.work(&is_kept)),
+            start("saver", move || desk.work(&waiting)),
+        ];
+        let threads = threads.into_iter().collect::<io::Result<_>>();
+        let refused = |error| {
             Error::Ended(format!(
                 "the system gives no thread to save episodes on: {error}"
             ))
-        })?;
+        };
         Ok(Self {
             board: board.clone(),
-            jobs: Some(jobs),
-            thread: Some(thread),
+            kept: Some(kept),
+            threads: threads.map_err(refused)?,
         })
     }
 
     /// Has an episode saved; returns the number that it will have.
     pub fn keep(&self, take: Take, outcome: Outcome) -> usize {
-        let episode = self.board.queue(take.journal.id());
-        self.ask(Job::Keep(Box::new(take), outcome));
+        let id = take.journal.id().to_owned();
+        let episode = self.board.queue(&id);
+        self.ask(&id, Kept::Take(Box::new(take), outcome));
         episode
     }
 
     /// Has a committed journal saved.
     pub fn save(&self, journal: Journal, commit: Commit) -> usize {
-        let episode = self.board.queue(journal.id());
-        self.ask(Job::Journal(journal, commit));
+        let id = journal.id().to_owned();
+        let episode = self.board.queue(&id);
+        self.ask(&id, Kept::Journal(journal, commit));
         episode
     }
 
-    fn ask(&self, job: Job) {
-        let jobs = self.jobs.as_ref();
-        let is_sent = jobs.is_some_and(|jobs| jobs.send(job).is_ok());
+    fn ask(&self, id: &str, kept: Kept) {
+        let way = self.kept.as_ref();
+        let is_sent = way.is_some_and(|way| way.send(kept).is_ok());
         if !is_sent {
-            let gone = Error::Ended(
-                "the thread that saves episodes is gone; start again to save what was kept"
-                    .to_owned(),
-            );
-            self.board.failed(None, &gone);
+            let gone = "the threads that save episodes are gone; open the data set again to save what was kept";
+            let gone = Error::Ended(gone.to_owned());
+            self.board.failed(id, None, &gone);
         }
     }
-}
 
-impl Saver {
     /// Waits until everything that was asked for is done, and leaves nothing but the data set and what can be recovered.
     pub fn close(&mut self) {
-        if let Some(jobs) = &self.jobs {
-            // A thread that is gone leaves what it leaves.
-            jobs.send(Job::Tidy).ok();
+        if let Some(kept) = &self.kept {
+            // Threads that are gone leave what they leave.
+            kept.send(Kept::Tidy).ok();
         }
         self.settle();
     }
 
     /// Waits until everything that was asked for is done; nothing more can be asked.
     fn settle(&mut self) {
-        self.jobs = None;
-        if self
-            .thread
-            .take()
-            .is_some_and(|thread| thread.join().is_err())
-        {
-            log::error!("the thread that saves episodes had panicked");
+        self.kept = None;
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                log::error!("a thread that saves episodes had panicked");
+            }
         }
     }
 }
@@ -123,7 +120,11 @@ impl Drop for Saver {
     }
 }
 
-/// The thread's end.
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+/// The saving thread's end.
 struct Desk {
     plan: Plan,
     disk: Disk,
@@ -138,24 +139,18 @@ impl Desk {
         // Saving can wait; the arm cannot.
         priority::claim(Urgency::Patient);
         while let Ok(job) = waiting.recv() {
-            self.take_on(job);
+            match job {
+                Job::Save(journal, commit) => self.take_on(&journal, commit),
+                Job::Tidy => self.tidy(),
+            }
         }
     }
 
-    fn take_on(&mut self, job: Job) {
-        let (journal, commit) = match job {
-            Job::Tidy => return self.tidy(),
-            Job::Journal(journal, commit) => (journal, commit),
-            Job::Keep(take, outcome) => match self.settle(*take, outcome) {
-                Some(settled) => settled,
-                None => return,
-            },
-        };
-        let saved = catch_unwind(AssertUnwindSafe(|| self.save(&journal, commit)));
+    fn take_on(&mut self, journal: &Journal, commit: Commit) {
+        let saved = catch_unwind(AssertUnwindSafe(|| self.save(journal, commit)));
         let saved = saved.unwrap_or_else(|_| {
-            Err(Error::Ended(
-                "saving the episode panicked; see the log. It can be recovered".to_owned(),
-            ))
+            let why = "saving the episode panicked; see the log. It can be recovered";
+            Err(Error::Ended(why.to_owned()))
         });
         match saved {
             Ok((episodes, frames)) => {
@@ -163,16 +158,37 @@ impl Desk {
                     // The episode is in the data set, which knows the journal by its id when it is opened again.
                     log::warn!("the journal of a saved episode stays: {error}");
                 }
-                self.board.saved(episodes, frames);
+                self.board.saved(journal.id(), episodes, frames);
             }
             Err(error) => {
                 self.store = None;
                 log::error!("an episode is not saved: {error}");
                 let whole = journal.whole().ok();
                 let left = whole.map(|whole| journal.interrupted(&whole));
-                self.board.failed(left, &error);
+                self.board.failed(journal.id(), left, &error);
             }
         }
+    }
+
+    /// Makes the episode's films, and puts it into the data set; returns how many episodes and rows that holds now.
+    fn save(&mut self, journal: &Journal, commit: Commit) -> Result<(usize, u64), Error> {
+        let mut store = match self.store.take() {
+            Some(store) => store,
+            None => Store::open(&self.plan, &self.disk)?,
+        };
+        let id = journal.id();
+        if !store.contains(id) {
+            let told = |stage: &str, from: f32, to: f32, share: f32| {
+                self.board.progress(id, stage, from + (to - from) * share);
+            };
+            let films = |stage: &str, share: f32| told(stage, COMMITTED, FILMED, share);
+            let parts = episode(journal, commit, &self.disk, &films)?;
+            let mut tables = |stage: &str, share: f32| told(stage, FILMED, 1.0, share);
+            store.save_telling(&parts, &mut tables)?;
+        }
+        let held = (store.episodes(), store.frames());
+        self.store = Some(store);
+        Ok(held)
     }
 
     /// Removes the folder of the journals if none is left. The store's lock is held meanwhile, so that no other program begins
@@ -185,50 +201,5 @@ impl Desk {
             // The data set is whole; a folder that LeRobot looks past is all that stays.
             log::warn!("the folder of the journals stays: {error}");
         }
-    }
-
-    /// Waits for the encoders and commits the journal; `None` when it could not be, and is offered to be recovered.
-    fn settle(&self, take: Take, outcome: Outcome) -> Option<(Journal, Commit)> {
-        let all = take.waiting();
-        while let waiting @ 1.. = take.waiting() {
-            let done = 1.0 - waiting as f32 / all.max(1) as f32;
-            self.board.progress("encoding", 0.5 * done);
-            thread::sleep(LOOK);
-        }
-        let finished = take.finish();
-        let committed = match &finished.fault {
-            Some(fault) => Err(Error::Ended(fault.to_string())),
-            None => finished.whole().and_then(|whole| {
-                let rows = whole.rows;
-                let commit = Commit { rows, outcome };
-                finished.journal.commit(commit, &self.disk).map(|()| commit)
-            }),
-        };
-        match committed {
-            Ok(commit) => Some((finished.journal, commit)),
-            Err(error) => {
-                log::error!("an episode is not kept: {error}");
-                self.board.failed(finished.interrupted(), &error);
-                None
-            }
-        }
-    }
-
-    /// Makes the episode's films, and puts it into the data set; returns how many episodes and rows that holds now.
-    fn save(&mut self, journal: &Journal, commit: Commit) -> Result<(usize, u64), Error> {
-        let mut store = match self.store.take() {
-            Some(store) => store,
-            None => Store::open(&self.plan, &self.disk)?,
-        };
-        if !store.contains(journal.id()) {
-            let films = |stage: &str, share: f32| self.board.progress(stage, 0.5 + 0.4 * share);
-            let parts = episode(journal, commit, &self.disk, &films)?;
-            let mut tables =
-                |stage: &str, share: f32| self.board.progress(stage, 0.9 + 0.1 * share);
-            store.save_telling(&parts, &mut tables)?;
-        }
-        let held = (store.episodes(), store.frames());
-        self.store = Some(store);
-        Ok(held)
     }
 }

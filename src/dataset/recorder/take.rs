@@ -208,6 +208,11 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// Rows that were given to its threads.
+    pub fn given(&self) -> u64 {
+        self.whole.rows
+    }
+
     /// What of it is whole on disk.
     pub fn whole(&self) -> Result<Whole, Error> {
         match self.fault {

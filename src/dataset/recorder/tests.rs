@@ -346,3 +346,70 @@ fn tasks_of_an_episode_are_named_by_row() {
     let recorder = Recorder::open(plan(folder.path(), &[])).unwrap();
     assert_eq!(recorder.view().interrupted[0].task, "pick / place / wait");
 }
+
+/// A power cut can leave a journal that says nothing, and another program one that says something else.
+#[test]
+fn a_journal_that_cannot_be_read_is_shown_and_only_dropped_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let journals = folder.path().join(".recording");
+    let strange = journals.join("ep-000000-0000000000000a");
+    let empty = journals.join("ep-000001-0000000000000b");
+    for folder in [&strange, &empty] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(strange.join("header.json"), "{\"version\": 9}").unwrap();
+    let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
+    let left = recorder.view().interrupted;
+    assert_eq!((left.len(), left[0].frames), (1, 0));
+    assert!(left[0].task.contains("header.json"), "{left:?}");
+    assert!(!empty.exists() && strange.exists());
+    assert!(recorder.recover(&left[0].id).is_err() && strange.exists());
+    recorder.forget(&left[0].id).unwrap();
+    assert!(!strange.exists());
+    recorder.close().unwrap();
+}
+
+/// Each keeps its number although the first is saved only when the others have been kept.
+#[test]
+fn episodes_may_be_kept_faster_than_they_are_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
+    for episode in 0..8 {
+        recorder.begin().unwrap();
+        record(&mut recorder, episode + 1);
+        assert_eq!(recorder.keep(Outcome::Unmarked).unwrap() as u64, episode);
+        let view = recorder.view();
+        assert_eq!((view.episodes + view.saving.len()) as u64, episode + 1);
+        let numbers = view.saving.iter().map(|saving| saving.episode);
+        assert!(numbers.eq(view.episodes..=episode as usize), "{view:?}");
+    }
+    let view = recorder.close().unwrap();
+    assert_eq!((view.episodes, view.frames), (8, 36));
+}
+
+/// The data set was moved away and one with another camera begun in its place.
+#[test]
+fn an_episode_of_another_plan_waits_for_that_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = plan(folder.path(), &["front"]);
+    let mut recorder = Recorder::open(first.clone()).unwrap();
+    recorder.begin().unwrap();
+    record(&mut recorder, 3);
+    drop(recorder);
+    let journal = journal(folder.path());
+    let commit = Commit {
+        rows: 3,
+        outcome: Outcome::Success,
+    };
+    journal.commit(commit, &Disk::new()).unwrap();
+    fs::remove_dir_all(folder.path().join("meta")).ok();
+    let mut other = Recorder::open(plan(folder.path(), &["wrist"])).unwrap();
+    let view = settled(&other);
+    assert_eq!((view.episodes, view.interrupted.len()), (0, 1));
+    let error = other.recover(journal.id()).unwrap_err().to_string();
+    assert!(error.contains("other cameras"), "{error}");
+    assert_eq!(other.close().unwrap().interrupted.len(), 1);
+    fs::remove_dir_all(folder.path().join("meta")).ok();
+    let view = Recorder::open(first).unwrap().close().unwrap();
+    assert_eq!((view.episodes, view.frames), (1, 3));
+}
