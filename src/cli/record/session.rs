@@ -128,7 +128,7 @@ pub fn see_through(
             return Ok(recorded);
         }
         if session.phase == SessionPhase::Off {
-            recorded.trouble = session.trouble.clone();
+            recorded.trouble.clone_from(&session.trouble);
             if let (Some(why), 0) = (&recorded.trouble, recorded.episodes_in_all) {
                 bail!("{why}");
             }
@@ -148,7 +148,7 @@ pub fn see_through(
         }
         if session.phase == SessionPhase::Verdict && keyboard.is_over() {
             // Nobody is there to say what becomes of it.
-            recorded.trouble = session.trouble.clone();
+            recorded.trouble.clone_from(&session.trouble);
             recorded.interrupted = true;
             order(runtime, SessionOrder::End)?;
         }
@@ -212,13 +212,11 @@ fn hear(runtime: &Runtime, keyboard: &mut Keyboard, session: &SessionView) -> an
     let Ok(Said::Line(line)) = keyboard.said() else {
         return Ok(());
     };
-    match meaning(&line, session.phase) {
-        Some(said) => order(runtime, said),
-        None => {
-            log::warn!("`{line}` is no word here. {WORDS}");
-            Ok(())
-        }
+    if let Some(said) = meaning(&line, session.phase) {
+        return order(runtime, said);
     }
+    log::warn!("`{line}` is no word here. {WORDS}");
+    Ok(())
 }
 
 /// What a typed line asks for.
