@@ -204,7 +204,7 @@ impl Playhead {
                 let unit = contents.unit(file, at)?;
                 let key = contents.entries[at].key;
                 self.decoder
-                    .decode(unit, key, &mut each)
+                    .decode(&unit, key, &mut each)
                     .map_err(|why| video(format!("picture {at} cannot be decoded: {why}")))?;
                 Some(at + 1)
             } else {
