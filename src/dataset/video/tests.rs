@@ -304,6 +304,31 @@ fn ffmpeg_turns_a_film_into_another_picture_for_picture() {
 }
 
 #[test]
+fn an_encoder_that_fails_is_named_and_leaves_the_film_and_nothing_else() {
+    // Without a card of NVIDIA it cannot start; with one it does, and there is nothing to test.
+    let encoder = "h264_nvenc";
+    if !has_ffmpeg(encoder) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = film(folder.path(), "a.mp4", 0..3, 10);
+    if let Err(error) = transcode(encoder, &source, 10, &mut vec![], &mut |_| {}) {
+        let said = error.to_string();
+        let names = [encoder, "a.mp4", "choose another encoder"];
+        assert!(names.iter().all(|name| said.contains(name)), "{said}");
+    }
+    assert_shows(&source, &[0, 1, 2]);
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
+}
+
+#[test]
+fn films_and_encoders_can_be_handed_to_a_thread() {
+    fn is_sent<T: Send>() {}
+    is_sent::<Film>();
+    is_sent::<Encoder>();
+}
+
+#[test]
 fn a_codec_that_is_not_there_is_refused_before_anything_is_recorded() {
     let codec = Codec::Ffmpeg("no_such_encoder".to_owned());
     let said = open_encoder(&codec, 96, 64, 30, 10)
