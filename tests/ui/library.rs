@@ -221,7 +221,7 @@ fn a_replay_takes_what_the_handles_keep() {
     let plan = ReplayPlan {
         name: "red_cube, episode 3".to_owned(),
         fps: 30.0,
-        actions: shown.actions.clone(),
+        actions: Arc::clone(&shown.actions),
         repeat: false,
     };
     assert_eq!(sent, [Command::Replay(Box::new(plan))]);

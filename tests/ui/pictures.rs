@@ -36,7 +36,7 @@ fn window(
 #[cfg(target_os = "linux")]
 fn bars() {
     let mut results = SnapshotResults::new();
-    for (name, snapshot, theme) in [
+    for (name, snapshot, theme) in vec![
         ("policy", fixture::running(3_000), Theme::Dark),
         ("policy_light", fixture::running(3_000), Theme::Light),
         ("jog", fixture::jogging(), Theme::Dark),

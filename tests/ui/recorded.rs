@@ -160,7 +160,7 @@ fn shelf(name: &str, episodes: usize) -> Shelf {
 /// What is on disk.
 pub fn shelves() -> LibraryView {
     let mut old = shelf("lerobot/svla_so101_pickplace", 50);
-    old.version = "v2.1".to_owned();
+    "v2.1".clone_into(&mut old.version);
     let mut killed = shelf("sorting", 12);
     killed.interrupted = 1;
     let mut broken = shelf("half_copied", 0);
