@@ -214,12 +214,13 @@ impl Desk {
 
     fn show_episode(&mut self, index: usize) {
         self.seek = None;
-        let Some(show) = self.show.as_mut() else {
+        let Some(show) = &self.show else {
             return;
         };
         match show.episode(index) {
             Ok(episode) => {
-                let episode = show.at_row(&episode, 0, &mut self.seq);
+                // The joints are there at once; the pictures follow.
+                self.seek = Some(0);
                 self.view.shown = Some(Arc::new(episode));
                 self.view.trouble = None;
             }
