@@ -8,8 +8,8 @@ use crate::dataset::Failure;
 use crate::dataset::read::Version;
 use crate::dataset::read::sample::{SAMPLE, change_info, copied, copy_folder, older, recorded};
 
-fn go() -> impl FnMut(&str, f32) -> bool {
-    |_, _| true
+fn go() -> impl FnMut(&str, f32) -> ControlFlow<()> {
+    |_, _| ControlFlow::Continue(())
 }
 
 fn edit(root: &Path, edit: Edit) -> Edited {
