@@ -196,9 +196,10 @@ pub fn told() -> impl FnMut(&str, f32) -> ControlFlow<()> {
             what.clone_into(&mut said);
             log::info!("{:3.0} % {what}", share * 100.0);
         }
-        match ending::interrupted() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if ending::interrupted() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }

@@ -73,9 +73,10 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )?;
     let mut kind = ("", 0);
     for finding in &report.findings {
-        kind = match kind.0 == finding.code {
-            true => (kind.0, kind.1 + 1),
-            false => (finding.code, 1),
+        kind = if kind.0 == finding.code {
+            (kind.0, kind.1 + 1)
+        } else {
+            (finding.code, 1)
         };
         if kind.1 <= PRINTED {
             print_finding(finding, out)?;
@@ -88,9 +89,10 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "         … and {} more of {}", all - PRINTED, kind.0)?;
         }
     }
-    match report.findings.is_empty() {
-        true => writeln!(out, "nothing is wrong with it"),
-        false => Ok(()),
+    if report.findings.is_empty() {
+        writeln!(out, "nothing is wrong with it")
+    } else {
+        Ok(())
     }
 }
 

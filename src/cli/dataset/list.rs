@@ -64,9 +64,10 @@ pub fn run(args: &ListArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
                 )?,
             }
         }
-        match lines.is_empty() {
-            true => writeln!(out, "no data set was found"),
-            false => Ok(()),
+        if lines.is_empty() {
+            writeln!(out, "no data set was found")
+        } else {
+            Ok(())
         }
     })?;
     Ok(Outcome::Done)

@@ -112,9 +112,10 @@ fn done_with(
 ) -> anyhow::Result<&'static str> {
     let mut recorder = Recorder::open(plan)?;
     let offered = recorder.view().interrupted.iter().any(|it| it.id == id);
-    let acted = match offered {
-        true => act(&mut recorder, id),
-        false => Ok(()),
+    let acted = if offered {
+        act(&mut recorder, id)
+    } else {
+        Ok(())
     };
     let view = recorder.close()?;
     acted?;
@@ -133,12 +134,13 @@ fn print(report: &Recovered, out: &mut dyn Write) -> io::Result<()> {
             found.id, found.rows, found.seconds, found.task, found.state
         )?;
     }
-    match report.edit.is_none() && report.unfinished.is_empty() {
-        true => writeln!(
+    if report.edit.is_none() && report.unfinished.is_empty() {
+        writeln!(
             out,
             "nothing was left unfinished in {}",
             report.root.display()
-        ),
-        false => Ok(()),
+        )
+    } else {
+        Ok(())
     }
 }

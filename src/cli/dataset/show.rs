@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cli::args::JsonArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::dataset::read::{Camera, Episode, Rows};
+use crate::dataset::schema::Feature;
 use crate::dataset::{self, Dataset};
 
 /// `smolpilot data show`
@@ -162,7 +163,7 @@ fn columns(set: &Dataset, rows: &Rows) -> Vec<ColumnReport> {
             continue;
         };
         let feature = set.info().features.get(&column.name);
-        let labels = feature.map_or_else(Vec::new, |feature| feature.labels());
+        let labels = feature.map_or_else(Vec::new, Feature::labels);
         for part in 0..column.width {
             let values = numbers.iter().skip(part).step_by(column.width);
             let count = rows.len().max(1) as f64;

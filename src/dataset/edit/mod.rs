@@ -156,7 +156,7 @@ fn write(
     let beside = swap::beside(root);
     disk.remove_folder(&swap::workshop(root))?;
     let written = Draft::new(sources, &beside, disk)
-        .and_then(|draft| draft.write(cuts, progress))
+        .and_then(|draft| draft.write(&cuts, progress))
         .and_then(|made| {
             go_on(progress, "checking", 0.95)?;
             sound(&beside, sources).map(|()| made)

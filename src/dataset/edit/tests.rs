@@ -245,7 +245,7 @@ fn what_cannot_be_edited_is_said_and_nothing_is_changed() {
         assert!(said.contains(words), "{said}");
     }
     let stopped = apply(&root, &Edit::Delete(vec![0]), &Disk::new(), &mut |_, _| {
-        false
+        ControlFlow::Break(())
     });
     assert!(
         stopped
