@@ -46,7 +46,13 @@ mod tests {
 
     #[test]
     fn a_cover_keeps_its_shape_and_its_colours() {
-        let pixel = |k: usize| if k % 640 < 320 { [200, 0, 0] } else { [0, 0, 100] };
+        let pixel = |k: usize| {
+            if k % 640 < 320 {
+                [200, 0, 0]
+            } else {
+                [0, 0, 100]
+            }
+        };
         let rgb: Vec<u8> = (0..640 * 480).flat_map(pixel).collect();
         let frame = Frame::new(640, 480, rgb, 0, Duration::ZERO).unwrap();
         let small = cover(&frame, 7).unwrap();

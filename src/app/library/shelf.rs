@@ -30,8 +30,8 @@ pub fn shelf(root: &Path, name: String) -> Shelf {
 
 fn read(root: &Path) -> Result<Value, String> {
     let path = root.join(INFO);
-    let text = fs::read_to_string(&path)
-        .map_err(|error| format!("{INFO} cannot be read: {error}"))?;
+    let text =
+        fs::read_to_string(&path).map_err(|error| format!("{INFO} cannot be read: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("{INFO} is damaged: {error}"))
 }
 
@@ -42,14 +42,20 @@ fn filled(bare: Shelf, info: &Value) -> Shelf {
         text.unwrap_or_default().to_owned()
     };
     let version = words("codebase_version");
-    let is_known = ["v3.", "v2."].iter().any(|known| version.starts_with(known));
+    let is_known = ["v3.", "v2."]
+        .iter()
+        .any(|known| version.starts_with(known));
     Shelf {
         episodes: whole("total_episodes").unwrap_or(0) as usize,
         frames: whole("total_frames").unwrap_or(0),
         fps: info.get("fps").and_then(Value::as_f64).unwrap_or(0.0) as f32,
         robot: words("robot_type"),
         trouble: (!is_known).then(|| {
-            let said = if version.is_empty() { "no version" } else { &version };
+            let said = if version.is_empty() {
+                "no version"
+            } else {
+                &version
+            };
             format!("{INFO} says {said}; versions 3.0, 2.1 and 2.0 can be read")
         }),
         version,
@@ -78,7 +84,9 @@ mod tests {
         assert!(of().trouble.unwrap().contains("cannot be read"));
         fs::create_dir_all(root.join("meta")).unwrap();
         let say = |text: &str| fs::write(root.join(INFO), text).unwrap();
-        say("{\"codebase_version\": \"v3.0\", \"fps\": 30, \"total_episodes\": 4, \"total_frames\": 210}");
+        say(
+            "{\"codebase_version\": \"v3.0\", \"fps\": 30, \"total_episodes\": 4, \"total_frames\": 210}",
+        );
         fs::create_dir_all(root.join(JOURNALS).join("ep-000004-7")).unwrap();
         let known = of();
         assert_eq!((known.episodes, known.frames, known.fps), (4, 210, 30.0));

@@ -190,7 +190,7 @@ fn weigh_file(parcel: &Parcel, path: &PathBuf) -> io::Result<Weighed> {
     })
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         write!(text, "{byte:02x}").ok();
