@@ -139,16 +139,15 @@ fn lead(runtime: &Runtime, args: &TeleopArgs) -> anyhow::Result<Led> {
     }
     // A table is nobody's to judge while a person works on it.
     let plan = args.record.plan(false).filter(|_| is_aligned(&aligned));
-    let recorded = match plan {
-        Some(plan) => Some(see_through(runtime, plan, args.seconds)?),
-        None => {
-            let over = |seen: &Snapshot| {
-                let so_far = seen.now.saturating_sub(aligned.now).as_secs_f64();
-                args.seconds.is_some_and(|seconds| so_far >= seconds) || !follows(seen)
-            };
-            until(runtime, Duration::MAX, "it ended", over)?;
-            None
-        }
+    let recorded = if let Some(plan) = plan {
+        Some(see_through(runtime, plan, args.seconds)?)
+    } else {
+        let over = |seen: &Snapshot| {
+            let so_far = seen.now.saturating_sub(aligned.now).as_secs_f64();
+            args.seconds.is_some_and(|seconds| so_far >= seconds) || !follows(seen)
+        };
+        until(runtime, Duration::MAX, "it ended", over)?;
+        None
     };
     Ok(Led {
         began,

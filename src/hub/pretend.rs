@@ -274,7 +274,9 @@ fn take(
         ("POST", _) if path.contains("/preupload/") => {
             let mode = |file: &Value| {
                 let path = file["path"].as_str().unwrap();
-                let is_large = path.ends_with(".parquet") || path.ends_with(".mp4");
+                let is_large = ["parquet", "mp4"]
+                    .iter()
+                    .any(|end| path.rsplit('.').next() == Some(*end));
                 json!({ "path": path, "uploadMode": if is_large { "lfs" } else { "regular" } })
             };
             let files: Vec<_> = body["files"].as_array().unwrap().iter().map(mode).collect();
@@ -333,8 +335,7 @@ fn take(
 }
 
 fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    super::sending::hexadecimal(&Sha256::digest(bytes))
 }
 
 /// What is to be done for a large file.

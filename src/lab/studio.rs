@@ -70,7 +70,8 @@ impl Studio {
             }
             for (row, step) in take.steps.iter().enumerate() {
                 let pictures = drawn[row % jobs].recv();
-                let pictures = pictures.map_err(|_| Error::Fallen(format!("drawing row {row}")))?;
+                let pictures =
+                    pictures.map_err(|_closed| Error::Fallen(format!("drawing row {row}")))?;
                 let frames = pictures.into_iter().map(|rgb| {
                     let [width, height] = size;
                     Frame::new(width, height, rgb, row as u64 + 1, step.at)
@@ -138,12 +139,12 @@ mod tests {
                 step.frames
                     .iter()
                     .flatten()
-                    .map(|it| it.rgb.clone())
+                    .map(|it| Arc::clone(&it.rgb))
                     .collect::<Vec<_>>()
             };
             assert_eq!(rgb(one), rgb(three));
         }
-        let front = |step: &Step| step.frames[0].as_ref().unwrap().rgb.clone();
+        let front = |step: &Step| Arc::clone(&step.frames[0].as_ref().unwrap().rgb);
         assert_ne!(front(&one[0]), front(&one[6]));
     }
 

@@ -90,7 +90,7 @@ impl Demonstration {
         let mut referee = Referee::new(self.task);
         loop {
             let truth = flight.arm.truth();
-            rows.drain(&mut take, truth.joints, truth.props());
+            rows.drain(&mut take, truth.joints, &truth.props());
             let verdict = referee.watch(&truth);
             if verdict.is_done {
                 return Ok(take);
@@ -147,7 +147,7 @@ impl Rows {
     }
 
     /// Moves the rows since the last look into the take, with what there was to see.
-    fn drain(&self, take: &mut Take, joints: JointVec, props: Props) {
+    fn drain(&self, take: &mut Take, joints: JointVec, props: &Props) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         for mut step in taken.drain(..) {
             step.frames.clear();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(take.steps.len(), take.scenes.len());
         let begin = take.steps[0].at;
         for (row, step) in take.steps.iter().enumerate() {
-            let off = (step.at - begin).as_secs_f64() - row as f64 / 30.0;
+            let off = step.at.saturating_sub(begin).as_secs_f64() - row as f64 / 30.0;
             assert!(off.abs() < 1e-4 && step.missed == 0, "row {row}: {off}");
             assert_eq!(step.provenance.driver, Driver::Policy);
             // The encoders tell where the joints are, to a step of theirs.

@@ -174,7 +174,7 @@ impl fmt::Debug for LibraryLink {
 /// Recorded actions that the arm is to go through again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayPlan {
-    /// What it is, for people: "pick cube, episode 3".
+    /// What it is, for people: "red cubes, episode 3".
     pub name: String,
     pub fps: f32,
     /// Robot units.

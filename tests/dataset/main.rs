@@ -6,3 +6,4 @@
 mod child;
 mod kill;
 mod toll;
+mod truth;

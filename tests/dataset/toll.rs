@@ -16,12 +16,13 @@ const CODEC_LOSS: f64 = 4.0;
 /// Figures over all kills.
 #[derive(Debug, Default)]
 pub struct Toll {
-    /// Kills while the data set was being opened, an episode was being recorded (and none saved), one was being saved.
-    opening: usize,
-    recording: usize,
-    saving: usize,
-    /// Nothing ran: between two episodes.
-    between: usize,
+    pub kills: u32,
+    /// Of these while the data set was being opened, while an episode ran, and while one was being saved; one can run while another
+    /// is saved.
+    opening: u32,
+    recording: u32,
+    saving: u32,
+    both: u32,
     reported: usize,
     found: usize,
     offered: usize,
@@ -29,7 +30,7 @@ pub struct Toll {
     /// Rows that were taken, and found or offered.
     given: u64,
     whole: u64,
-    /// Most rows that one kill cost.
+    /// Most rows that were lost between two looks.
     most: u64,
     pub episodes: usize,
     /// Names of episodes that must not be found.
@@ -37,29 +38,25 @@ pub struct Toll {
 }
 
 impl Toll {
-    pub fn count(&mut self, heard: &Heard, view: &RecorderView, before: (usize, u64)) {
-        let hit = if !heard.open {
-            &mut self.opening
-        } else if heard.keeping > heard.saved {
-            &mut self.saving
-        } else if heard.running.is_some() {
-            &mut self.recording
-        } else {
-            &mut self.between
-        };
-        *hit += 1;
-        self.reported += heard.saved;
+    /// Counts kills between which nobody looked.
+    pub fn count(&mut self, heard: &[Heard], view: &RecorderView, before: (usize, u64)) {
+        for heard in heard {
+            let (runs, saves) = (heard.running.is_some(), heard.keeping > heard.saved);
+            self.kills += 1;
+            self.opening += u32::from(!heard.open);
+            self.recording += u32::from(runs);
+            self.saving += u32::from(saves);
+            self.both += u32::from(runs && saves);
+            self.reported += heard.saved;
+        }
         self.found += view.episodes - before.0;
         self.offered += view.interrupted.len();
         let offered: u64 = view.interrupted.iter().map(|left| left.frames).sum();
         let whole = view.frames - before.1 + offered;
-        self.given += heard.rows();
+        let given = heard.iter().map(Heard::rows).sum::<u64>();
+        self.given += given;
         self.whole += whole;
-        self.most = self.most.max(heard.rows().saturating_sub(whole));
-    }
-
-    pub fn kills(&self) -> usize {
-        self.opening + self.recording + self.saving + self.between
+        self.most = self.most.max(given.saturating_sub(whole));
     }
 
     #[expect(
@@ -68,19 +65,15 @@ impl Toll {
     )]
     pub fn print(&self) {
         println!(
-            "{} kills: {} while opening, {} while recording, {} while saving, {} between episodes",
-            self.kills(),
-            self.opening,
-            self.recording,
-            self.saving,
-            self.between
+            "{} kills: {} while opening, {} while recording, {} while saving, {} of them while both",
+            self.kills, self.opening, self.recording, self.saving, self.both
         );
         println!(
             "episodes: {} reported saved, {} found; {} interrupted were offered, {} of them recovered; {} read back and right",
             self.reported, self.found, self.offered, self.recovered, self.episodes
         );
         println!(
-            "rows: {} taken, {} found or offered; a kill cost {} at most",
+            "rows: {} taken, {} found or offered; between two looks {} were lost at most",
             self.given, self.whole, self.most
         );
     }

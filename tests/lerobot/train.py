@@ -2,11 +2,11 @@
 
 Needs what `recordings.py` needs, for SmolVLA also LeRobot's `smolvla` extra:
 
-    python tests/lerobot/train.py DATASET [--policy act|smolvla] [--steps 4] [--tokenizer tests/golden/tokenizer.json]
+    python tests/lerobot/train.py DATASET [--policy act|smolvla] [--steps 4] [--vlm tests/golden/tiny_a/vlm]
 
 The policies have few layers of small width and begin from nothing: what is proven is that the loop's own reader, sampler, statistics
-and processors take the data set, and that the loss is a number and falls or not, but stays finite. No hub is asked: SmolVLA's VLM, which
-LeRobot would fetch, is made up beside it with the tokenizer of `--tokenizer`.
+and processors take the data set, and that the loss stays a finite number. No hub is asked: in the place of SmolVLM2, which LeRobot would
+fetch for SmolVLA, stands the small VLM of this program's own tests.
 """
 
 import argparse
@@ -24,7 +24,7 @@ parser.add_argument("dataset", type=Path)
 parser.add_argument("--policy", choices=["act", "smolvla"], default="act")
 parser.add_argument("--steps", type=int, default=4)
 parser.add_argument("--batch", type=int, default=2)
-parser.add_argument("--tokenizer", type=Path, default=Path("tests/golden/tokenizer.json"))
+parser.add_argument("--vlm", type=Path, default=Path(__file__).parents[1] / "golden/tiny_a/vlm", help="a folder in place of SmolVLM2")
 ARGS = parser.parse_args()
 HOME = Path(tempfile.mkdtemp(prefix="smolpilot-train-"))
 os.environ.update(HF_HUB_OFFLINE="1", HF_HOME=str(HOME / "hf"), HF_LEROBOT_HOME=str(HOME / "lerobot"))
@@ -48,41 +48,10 @@ SMOLVLA = {
 }
 
 
-def small_vlm():
-    """A VLM of SmolVLM2's architecture with two narrow layers, as a folder that `transformers` opens."""
-    from transformers import PreTrainedTokenizerFast, SmolVLMConfig, SmolVLMImageProcessor, SmolVLMProcessor
-    from transformers.models.smolvlm.video_processing_smolvlm import SmolVLMVideoProcessor
-
-    words = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_of_utterance>"]
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(ARGS.tokenizer), additional_special_tokens=words)
-    tokenizer.pad_token = tokenizer.pad_token or "<|im_end|>"
-    for name, word in [("image_token", words[0]), ("fake_image_token", words[1]), ("global_image_token", words[2])]:
-        setattr(tokenizer, name, word)
-        setattr(tokenizer, f"{name}_id", tokenizer.convert_tokens_to_ids(word))
-    vocabulary = len(tokenizer)
-    vision = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 64, "patch_size": 16}
-    text = {
-        "model_type": "llama",
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 16,
-        "vocab_size": vocabulary,
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    config = SmolVLMConfig(vision_config=vision, text_config=text, scale_factor=2, image_token_id=tokenizer.convert_tokens_to_ids(words[0]))
-    place = HOME / "vlm"
-    config.save_pretrained(place)
-    SmolVLMProcessor(SmolVLMImageProcessor(), tokenizer, SmolVLMVideoProcessor(), image_seq_len=4).save_pretrained(place)
-    return place
-
-
 def main():
     settings = dict(ACT)
     if ARGS.policy == "smolvla":
-        settings = {**SMOLVLA, "vlm_model_name": small_vlm()}
+        settings = {**SMOLVLA, "vlm_model_name": ARGS.vlm.resolve()}
     words = [
         Path(sys.executable).parent / "lerobot-train",
         "--dataset.repo_id=local/trained",

@@ -59,7 +59,9 @@ impl Voice {
     /// Says where it is; false when it is to end.
     pub fn say(&mut self, what: &str, share: Option<f32>) -> bool {
         let now = self.clock.now();
-        let is_due = self.told_at.is_none_or(|told| now - told >= PERIOD);
+        let is_due = self
+            .told_at
+            .is_none_or(|told| now.saturating_sub(told) >= PERIOD);
         if is_due {
             self.told_at = Some(now);
             let report = Report::Progress(what.to_owned(), share);

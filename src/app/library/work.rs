@@ -67,7 +67,7 @@ impl Task {
                 let loader = Arc::clone(loader);
                 let what = format!("asking {policy} about episode {episode}");
                 Ok(Self::looking(what, move |voice| {
-                    compared(&root, episode, every, policy, &loader, voice)
+                    compared(&root, episode, every, &policy, &loader, voice)
                 }))
             }
             LibraryOrder::Recover(id) => Ok(Self::editing("recovering an episode", move |_| {
@@ -132,9 +132,12 @@ pub fn said(error: &dataset::Error) -> String {
 
 /// Hears a share, and whether to go on.
 pub fn told<'a>(voice: &'a mut Voice, what: &'a str) -> impl FnMut(f32) -> ControlFlow<()> + 'a {
-    move |share| match voice.say(what, Some(share)) {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    move |share| {
+        if voice.say(what, Some(share)) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     }
 }
 
@@ -234,12 +237,12 @@ fn compared(
     root: &Path,
     episode: usize,
     every: usize,
-    policy: String,
+    policy: &str,
     loader: &PolicyLoader,
     voice: &mut Voice,
 ) -> Result<Outcome, String> {
     let request = LoadRequest {
-        source: policy.clone(),
+        source: policy.to_owned(),
         stats: None,
     };
     let mut loading = |progress: crate::policy::LoadProgress| {

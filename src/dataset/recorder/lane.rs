@@ -175,7 +175,7 @@ mod tests {
     }
 
     impl Notes {
-        fn note(&self, what: impl ToString) {
+        fn note(&self, what: &dyn ToString) {
             self.notes.lock().unwrap().push(what.to_string());
         }
     }
@@ -185,7 +185,7 @@ mod tests {
 
         fn write(&mut self, item: u32) -> Result<usize, Error> {
             assert_ne!(item, self.trips_over, "as the test wants it");
-            self.note(item);
+            self.note(&item);
             Ok(10)
         }
 
@@ -194,7 +194,7 @@ mod tests {
         }
 
         fn finish(self) -> Result<(), Error> {
-            self.note("end");
+            self.note(&"end");
             Ok(())
         }
     }

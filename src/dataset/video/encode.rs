@@ -1,7 +1,9 @@
 //! The encoder that runs beside the arm: one picture in, one coded picture out, at once and always.
 //!
-//! OpenH264 with the settings that were measured for 640x480: about 2 ms of one core a picture with its assembly, 4 to 7 ms without.
+//! `OpenH264` with the settings that were measured for 640x480: about 2 ms of one core a picture with its assembly, 4 to 7 ms without.
 //! Its defaults leave pictures out to hold a bit rate, which would shift every later picture against its row, so they are not used.
+
+use std::fmt;
 
 use openh264::encoder::{
     BitRate, Complexity, Encoder as OpenH264, EncoderConfig, FrameRate, IntraFramePeriod, Profile,
@@ -241,7 +243,7 @@ fn unit_from_annexb(annexb: &[u8]) -> Result<AccessUnit, String> {
     Ok(AccessUnit { bytes, key })
 }
 
-fn broken(encoder: &str, why: impl ToString) -> Error {
+fn broken(encoder: &str, why: impl fmt::Display) -> Error {
     Error::Encoder {
         encoder: encoder.to_owned(),
         why: why.to_string(),

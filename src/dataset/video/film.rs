@@ -115,7 +115,7 @@ impl Film {
         }
         if let Source::BuiltIn(playhead) = &mut self.source {
             let most = most_kept(self.contents.config.size());
-            match playhead.decode_until(&self.contents, &mut self.file, k, most, &mut self.kept) {
+            match playhead.seek(&self.contents, &mut self.file, k, most, &mut self.kept) {
                 Ok(frame) => return Ok(frame),
                 Err(error @ Error::Io { .. }) => return Err(error),
                 Err(error) => {
@@ -155,6 +155,22 @@ impl Film {
 
 impl Playhead {
     /// Decodes on, or from the key frame before `k`, until `k` came out. What came out shortly before it is kept too.
+    fn seek(
+        &mut self,
+        contents: &Contents,
+        file: &mut File,
+        k: usize,
+        most: usize,
+        kept: &mut VecDeque<Frame>,
+    ) -> Result<Frame, Error> {
+        let found = self.decode_until(contents, file, k, most, kept);
+        if found.is_err() {
+            // What the decoder holds now belongs to no picture that is known.
+            self.next = None;
+        }
+        found
+    }
+
     fn decode_until(
         &mut self,
         contents: &Contents,
@@ -204,7 +220,7 @@ impl Playhead {
                 let unit = contents.unit(file, at)?;
                 let key = contents.entries[at].key;
                 self.decoder
-                    .decode(unit, key, &mut each)
+                    .decode(&unit, key, &mut each)
                     .map_err(|why| video(format!("picture {at} cannot be decoded: {why}")))?;
                 Some(at + 1)
             } else {
@@ -212,7 +228,6 @@ impl Playhead {
                 None
             };
             if broken_planes {
-                self.next = None;
                 return Err(video(format!("picture {k} is not whole")));
             }
         }

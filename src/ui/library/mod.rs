@@ -121,11 +121,11 @@ pub fn library_ui(
     let rest = body.with_min_x(column.right() + GAP);
     within_ui(ui, head, |ui| head_ui(ui, library, draft, commands));
     within_ui(ui, column, |ui| match library.open {
-        None => shelves::shelves_ui(ui, library, draft, commands),
+        None => shelves::shelves_ui(ui, snapshot, library, draft, commands),
         Some(_) => episode_list::episode_list_ui(ui, library, draft, commands),
     });
     within_ui(ui, rest, |ui| {
-        notes::notes_ui(ui, library, draft, commands);
+        notes::notes_ui(ui, snapshot, library, draft, commands);
         tool_cards::tool_ui(ui, library, draft, commands);
         match &library.shown {
             Some(shown) => {

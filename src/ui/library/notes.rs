@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use egui::{Label, RichText, ScrollArea, Ui, Vec2};
 
-use crate::runtime::{Command, LibraryOrder, LibraryView};
+use crate::dataset::Interrupted;
+use crate::runtime::{Command, LibraryOrder, LibraryView, Snapshot};
 use crate::ui::card::{card_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::library::order;
 use crate::ui::record::interrupted::{Verdict, interrupted_ui};
+use crate::ui::record::recorded_root;
 use crate::ui::record::saving::sized_bar_ui;
 use crate::ui::theme;
 use crate::ui::words;
@@ -20,6 +22,7 @@ const FINDINGS: f32 = 110.0;
 /// Draws the notes above the episode.
 pub fn notes_ui(
     ui: &mut Ui,
+    snapshot: &Snapshot,
     library: &LibraryView,
     draft: &mut Draft,
     commands: &mut Vec<Command>,
@@ -49,7 +52,11 @@ pub fn notes_ui(
         ui.add(Label::new(RichText::new(done).size(theme::SMALL).color(tokens.weak)).truncate())
             .on_hover_text(done);
     }
-    let interrupted = &library.interrupted;
+    let open = library.open.as_ref().map(|open| open.root.as_path());
+    let interrupted: &[Interrupted] = match recorded_root(snapshot) {
+        Some(recorded) if Some(recorded) == open => &[],
+        _ => &library.interrupted,
+    };
     if let Some(verdict) = interrupted_ui(ui, interrupted, &mut draft.library.forgets) {
         order(
             commands,

@@ -2,16 +2,18 @@
 
 use egui::{Key, Label, RichText, ScrollArea, Sense, TextEdit, Ui};
 
-use crate::runtime::{Command, LibraryOrder, LibraryView, Shelf};
+use crate::runtime::{Command, LibraryOrder, LibraryView, Shelf, Snapshot};
 use crate::ui::card::{badge_ui, card_ui, heading_ui, weak_ui};
 use crate::ui::draft::Draft;
 use crate::ui::library::{order, shelf_words};
+use crate::ui::record::{folder_from_text, recorded_root};
 use crate::ui::theme;
 use crate::ui::words;
 
 /// Draws the column.
 pub fn shelves_ui(
     ui: &mut Ui,
+    snapshot: &Snapshot,
     library: &LibraryView,
     draft: &mut Draft,
     commands: &mut Vec<Command>,
@@ -21,7 +23,7 @@ pub fn shelves_ui(
     let hint = "a folder with meta/info.json";
     if let Some(text) = asked_ui(ui, "Open", "Folder", hint, folder, !is_busy) {
         let home = &library.home;
-        let folder = crate::ui::record::folder_from_text(&text, home);
+        let folder = folder_from_text(&text, home);
         order(commands, LibraryOrder::Open(folder));
     }
     let hub = &mut draft.library.hub;
@@ -44,7 +46,7 @@ pub fn shelves_ui(
                 weak_ui(ui, "None yet. Record one: key R in the cockpit.");
             }
             for shelf in library.shelves.iter() {
-                shelf_ui(ui, shelf, is_busy, commands);
+                ui.add_enabled_ui(!is_busy, |ui| shelf_ui(ui, snapshot, shelf, commands));
             }
         });
 }
@@ -79,11 +81,13 @@ fn asked_ui(
     asked
 }
 
-fn shelf_ui(ui: &mut Ui, shelf: &Shelf, is_busy: bool, commands: &mut Vec<Command>) {
+fn shelf_ui(ui: &mut Ui, snapshot: &Snapshot, shelf: &Shelf, commands: &mut Vec<Command>) {
     let tokens = theme::tokens(ui);
+    let is_recorded = recorded_root(snapshot) == Some(&shelf.root);
+    let unfinished = if is_recorded { 0 } else { shelf.interrupted };
     let edge = match &shelf.trouble {
         Some(_) => tokens.fault,
-        None if shelf.interrupted > 0 => tokens.recorded,
+        None if unfinished > 0 || is_recorded => tokens.recorded,
         None => tokens.line,
     };
     card_ui(ui, edge, |ui| {
@@ -91,7 +95,7 @@ fn shelf_ui(ui: &mut Ui, shelf: &Shelf, is_busy: bool, commands: &mut Vec<Comman
             let open = egui::Button::new("Open").small();
             let name = format!("Open {}", shelf.name);
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let response = ui.add_enabled(!is_busy, open).accessible_name(name);
+                let response = ui.add(open).accessible_name(name);
                 if response.clicked() {
                     order(commands, LibraryOrder::Open(shelf.root.clone()));
                 }
@@ -111,8 +115,11 @@ fn shelf_ui(ui: &mut Ui, shelf: &Shelf, is_busy: bool, commands: &mut Vec<Comman
                 weak_ui(ui, shelf_words(shelf));
             }
         }
-        if shelf.interrupted > 0 {
-            let text = format!("{} to recover", words::plural(shelf.interrupted, "episode"));
+        if is_recorded {
+            badge_ui(ui, "being recorded", tokens.recorded);
+        }
+        if unfinished > 0 {
+            let text = format!("{} to recover", words::plural(unfinished, "episode"));
             badge_ui(ui, &text, tokens.recorded);
         }
     });

@@ -8,6 +8,7 @@ use crate::runtime::{Command, SessionOrder, SessionPhase, SessionView, Snapshot}
 use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
 use crate::ui::record::next::{Next, begin};
+use crate::ui::record::recorded_root;
 use crate::ui::record::saving::{disk_words, is_low};
 use crate::ui::theme;
 use crate::ui::words;
@@ -163,7 +164,11 @@ fn left_over_ui(ui: &mut Ui, snapshot: &Snapshot, draft: &mut Draft) {
     let here = session.map_or(0, |session| session.recorder.interrupted.len());
     let shelves = snapshot.library.as_deref().map(|library| &library.shelves);
     let elsewhere: usize = shelves.map_or(0, |shelves| {
-        shelves.iter().map(|shelf| shelf.interrupted).sum()
+        let recorded = recorded_root(snapshot);
+        let others = shelves
+            .iter()
+            .filter(|shelf| Some(shelf.root.as_path()) != recorded);
+        others.map(|shelf| shelf.interrupted).sum()
     });
     let (count, page) = if here > 0 {
         (here, Page::Cockpit)

@@ -149,7 +149,7 @@ pub fn folder_from_text(typed: &str, home: &Path) -> PathBuf {
     }
 }
 
-/// A folder's name from a task: "Put the red cube in the box" is put_the_red_cube_in_the_box.
+/// A folder's name from a task: "Put the red cube in the box" is `put_the_red_cube_in_the_box`.
 fn name_from_task(task: &str) -> String {
     let words: Vec<String> = task
         .split(|c: char| !c.is_alphanumeric())
@@ -157,10 +157,10 @@ fn name_from_task(task: &str) -> String {
         .take(8)
         .map(str::to_lowercase)
         .collect();
-    match words.is_empty() {
-        true => NAMELESS.to_owned(),
-        false => words.join("_"),
+    if words.is_empty() {
+        return NAMELESS.to_owned();
     }
+    words.join("_")
 }
 
 #[cfg(test)]

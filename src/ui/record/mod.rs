@@ -8,10 +8,21 @@ mod plan_panel;
 pub mod saving;
 mod session_panel;
 
+use std::path::Path;
+
+use crate::runtime::{SessionPhase, Snapshot};
+
 pub use bar::record_mark_ui;
 pub use form::{PlanForm, folder_from_text};
 pub use next::{RecordKey, begin, ordered_by_key};
 pub use session_panel::session_ui;
+
+/// The data set that is being recorded into: its journals are those of the session, and nobody's to recover.
+pub fn recorded_root(snapshot: &Snapshot) -> Option<&Path> {
+    let session = snapshot.session.as_deref()?;
+    let root = session.recorder.root.as_deref();
+    root.filter(|_| session.phase != SessionPhase::Off)
+}
 
 /// What the window keeps of a recording.
 #[derive(Debug, Default)]

@@ -160,10 +160,8 @@ fn streams_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
 }
 
 fn codec_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
-    let encoders = snapshot
-        .library
-        .as_deref()
-        .map_or_else(Default::default, |library| library.encoders.clone());
+    let library = snapshot.library.as_deref();
+    let encoders = library.map_or(&[][..], |library| &library.encoders);
     let shown = match form.encoder.as_str() {
         "" => BUILT_IN,
         encoder => encoder,
@@ -172,7 +170,7 @@ fn codec_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
         .selected_text(shown)
         .show_ui(ui, |ui| {
             ui.selectable_value(&mut form.encoder, String::new(), BUILT_IN);
-            for encoder in encoders.iter() {
+            for encoder in encoders {
                 ui.selectable_value(&mut form.encoder, encoder.clone(), encoder);
             }
         });

@@ -30,7 +30,7 @@ impl Av1 {
 
     pub(super) fn decode(
         &mut self,
-        unit: Vec<u8>,
+        unit: &[u8],
         key: bool,
         each: &mut dyn FnMut(Planes<'_>),
     ) -> Result<(), String> {
@@ -39,7 +39,7 @@ impl Av1 {
         } else {
             vec![]
         };
-        bytes.extend_from_slice(&unit);
+        bytes.extend_from_slice(unit);
         let mut sent = self.decoder.send_data(bytes, None, None, None);
         loop {
             self.take_pictures(each)?;

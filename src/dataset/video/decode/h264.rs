@@ -1,4 +1,4 @@
-//! H.264 by OpenH264: what was recorded here, and most of what others recorded.
+//! H.264 by `OpenH264`: what was recorded here, and most of what others recorded.
 //!
 //! Its wrapper empties the decoder after each unit by default, which breaks every stream whose pictures wait for others (LeRobot's own
 //! libx264 files among them). Here it is emptied at the end of a film only.
@@ -6,6 +6,7 @@
 use openh264::OpenH264API;
 use openh264::decoder::{DecodedYUV, Decoder, DecoderConfig, Flush};
 use openh264::formats::YUVSource as _;
+use shiguredo_mp4::Uint;
 use shiguredo_mp4::bitstream::h264::{LengthSize, parse_length_prefixed_nal_units};
 use shiguredo_mp4::boxes::SampleEntry;
 
@@ -28,9 +29,7 @@ pub(in super::super) struct H264 {
 impl H264 {
     pub(super) fn open(config: &CodecConfig) -> Result<Self, String> {
         let avcc = config.avcc().ok_or("no avcC")?;
-        let chroma = avcc
-            .chroma_format
-            .map_or(READABLE_CHROMA, |chroma| chroma.get());
+        let chroma = avcc.chroma_format.map_or(READABLE_CHROMA, Uint::get);
         let deeper = avcc
             .bit_depth_luma_minus8
             .is_some_and(|more| more.get() > 0);

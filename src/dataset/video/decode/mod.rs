@@ -34,12 +34,12 @@ impl Decoder {
     /// Says what is wrong with the unit.
     pub(super) fn decode(
         &mut self,
-        unit: Vec<u8>,
+        unit: &[u8],
         key: bool,
         each: &mut dyn FnMut(Planes<'_>),
     ) -> Result<(), String> {
         match self {
-            Self::H264(decoder) => decoder.decode(&unit, key, each),
+            Self::H264(decoder) => decoder.decode(unit, key, each),
             Self::Av1(decoder) => decoder.decode(unit, key, each),
         }
     }

@@ -218,8 +218,8 @@ fn table_bytes(file: &mut File, length: u64, path: &Path) -> Result<Vec<u8>, Err
             .map_err(io)?;
         // Too short a file would be read beyond its end.
         header.resize(BoxHeader::MAX_SIZE, 0);
-        let (header, _) =
-            BoxHeader::decode(&header).map_err(|_| broken(path, "it is no mp4 file".to_owned()))?;
+        let (header, _) = BoxHeader::decode(&header)
+            .map_err(|error| broken(path, format!("it is no mp4 file ({error})")))?;
         let size = match header.box_size.get() {
             0 => length - at,
             size => size,

@@ -18,7 +18,7 @@ const SAID_BEFORE: Duration = Duration::from_secs(1);
 /// Rows that find no room for so long are a fault; a single one is only counted.
 const BEHIND_AFTER: Duration = Duration::from_millis(300);
 /// The disk is low with less time or room than this.
-const LOW_TIME: Duration = Duration::from_secs(10 * 60);
+const LOW_TIME: Duration = Duration::from_mins(10);
 const LOW_BYTES: u64 = 1 << 30;
 
 /// What was seen of the recorder.
