@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
+use crate::app::library::edits;
 use crate::app::library::job::{CANCELLED, Outcome, Report};
 use crate::app::library::places::Places;
 use crate::app::library::shelf::shelf;
@@ -155,6 +156,13 @@ impl Desk {
         self.close();
         self.view.trouble = None;
         self.view.done = None;
+        match edits::settled(root) {
+            Ok(words) => self.view.done = words.map(str::to_owned),
+            Err(why) => {
+                self.view.trouble = Some(why);
+                return;
+            }
+        }
         match Show::open(root) {
             Ok(show) => {
                 self.places.visit(root);
@@ -204,12 +212,12 @@ impl Desk {
                 return;
             }
         }
-        self.view.done = done;
-        self.view.trouble = trouble;
-        self.view.findings = findings;
         if let Some(index) = index.filter(|index| *index < self.lines.len()) {
             self.show_episode(index);
         }
+        self.view.done = done;
+        self.view.findings = findings;
+        self.view.trouble = trouble.or(self.view.trouble.take());
     }
 
     fn show_episode(&mut self, index: usize) {

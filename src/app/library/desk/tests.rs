@@ -253,3 +253,62 @@ fn a_recording_that_grew_is_read_anew_at_the_episode_that_was_shown() {
     );
     assert_eq!(view.shown.as_ref().unwrap().index, 0);
 }
+
+#[test]
+fn episodes_are_deleted_trimmed_relabelled_and_marked_and_the_shown_one_is_read_anew() {
+    use crate::dataset::Outcome;
+    let mut bench = Bench::opened();
+    bench.order(LibraryOrder::Show(1));
+    bench.work(LibraryOrder::Delete(vec![0]));
+    let view = bench.view();
+    assert_eq!(view.trouble, None);
+    assert!(
+        view.done
+            .as_ref()
+            .unwrap()
+            .starts_with("Done: 3 episodes, 150 rows")
+    );
+    let frames: Vec<usize> = view.episodes.iter().map(|line| line.frames).collect();
+    assert_eq!(frames, [45, 75, 30]);
+    assert_eq!(
+        view.shown.as_ref().unwrap().rows,
+        75,
+        "episode 1 is another one now"
+    );
+    bench.work(LibraryOrder::Trim {
+        episode: 1,
+        from: 10,
+        to: 40,
+    });
+    assert_eq!(bench.view().shown.as_ref().unwrap().rows, 30);
+    bench.work(LibraryOrder::Relabel {
+        episodes: vec![1],
+        task: "wave".to_owned(),
+    });
+    assert_eq!(bench.view().episodes[1].tasks, ["wave"]);
+    bench.work(LibraryOrder::Mark {
+        episodes: vec![2],
+        outcome: Outcome::Failure,
+    });
+    assert_eq!(bench.view().trouble, None);
+    assert_eq!(bench.view().episodes[2].outcome, Outcome::Failure);
+    bench.work(LibraryOrder::Delete(vec![7]));
+    assert!(bench.view().trouble.as_ref().unwrap().contains('7'));
+    assert_eq!(bench.view().episodes.len(), 3, "nothing was changed");
+}
+
+#[test]
+fn two_data_sets_become_a_third() {
+    let mut bench = Bench::opened();
+    let home = bench.place.path().join("home");
+    copy(&home.join("sample"), &home.join("other"));
+    bench.work(LibraryOrder::Merge {
+        with: home.join("other"),
+        into: home.join("both"),
+    });
+    let view = bench.view();
+    assert_eq!(view.trouble, None);
+    let both = view.shelves.iter().find(|shelf| shelf.name == "both");
+    assert_eq!(both.map(|shelf| shelf.episodes), Some(8));
+    assert_eq!(view.open.as_ref().unwrap().name, "sample", "it stays open");
+}
