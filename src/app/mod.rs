@@ -11,7 +11,7 @@ mod global_keys;
 #[cfg(feature = "gui")]
 mod keeper;
 mod lab_bench;
-mod library;
+pub mod library;
 pub mod log;
 #[cfg(feature = "gui")]
 mod pad;

@@ -11,12 +11,12 @@ use super::HubId;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "`{id}` is not in the cache and HF_HUB_OFFLINE is set; unset it once, or name a directory"
+        "`{id}` is not on this machine and HF_HUB_OFFLINE is set; unset it once, or name a directory"
     )]
     Offline { id: String },
     #[error(
-        "`{id}` is not complete in the cache and there is no way to the hub: {why}. Connect to a network once, or name a \
-         directory"
+        "there is no way to the hub for `{id}`, which is not complete on this machine: {why}. Connect to a network once, or name \
+         a directory"
     )]
     NoNetwork { id: String, why: String },
     #[error(
@@ -80,6 +80,10 @@ pub enum Error {
         path: PathBuf,
         why: String,
     },
+    #[error(
+        "there is no way to the hub, so `{id}` was not sent: {why}. Connect to a network and try again"
+    )]
+    Unsent { id: String, why: String },
     #[error("`{id}` {why}")]
     Unfit {
         id: String,
@@ -100,6 +104,18 @@ impl Error {
         Self::Unfit {
             id: id.to_string(),
             why: why.into(),
+        }
+    }
+
+    /// The same of something that was to be sent.
+    pub(super) fn sending(self) -> Self {
+        match self {
+            Self::NoNetwork { id, why } => Self::Unsent { id, why },
+            Self::Offline { id } => Self::Unsent {
+                id,
+                why: "HF_HUB_OFFLINE is set".to_owned(),
+            },
+            other => other,
         }
     }
 
@@ -205,7 +221,7 @@ impl Error {
     /// True when another attempt may succeed at once.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::NoNetwork { .. } | Self::CutOff { .. } => true,
+            Self::NoNetwork { .. } | Self::Unsent { .. } | Self::CutOff { .. } => true,
             Self::Trouble { status, .. } => *status >= 500 || *status == 416,
             Self::Nonsense { why, .. } => why.contains("part file"),
             _ => false,

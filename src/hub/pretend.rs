@@ -272,15 +272,7 @@ fn take(
             say(stream, if is_new { 200 } else { 409 }, "", "{}")
         }
         ("POST", _) if path.contains("/preupload/") => {
-            let mode = |file: &Value| {
-                let path = file["path"].as_str().unwrap();
-                let is_large = ["parquet", "mp4"]
-                    .iter()
-                    .any(|end| path.rsplit('.').next() == Some(*end));
-                json!({ "path": path, "uploadMode": if is_large { "lfs" } else { "regular" } })
-            };
-            let files: Vec<_> = body["files"].as_array().unwrap().iter().map(mode).collect();
-            say(stream, 200, "", &json!({ "files": files }).to_string())
+            say(stream, 200, "", &sorted_out(&body).to_string())
         }
         ("POST", _) if path.ends_with("/objects/batch") => {
             let objects = body["objects"].as_array().unwrap().iter();
@@ -332,6 +324,22 @@ fn take(
         }
         _ => no(stream, 404),
     }
+}
+
+/// Which files are large to this hub.
+fn sorted_out(asked: &Value) -> Value {
+    let mode = |file: &Value| {
+        let path = file["path"].as_str().unwrap();
+        let is_large = ["parquet", "mp4"].contains(&path.rsplit('.').next().unwrap());
+        json!({ "path": path, "uploadMode": if is_large { "lfs" } else { "regular" } })
+    };
+    let files: Vec<_> = asked["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(mode)
+        .collect();
+    json!({ "files": files })
 }
 
 fn hash(bytes: &[u8]) -> String {

@@ -315,6 +315,7 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Prediction;
 
     fn record() -> Record {
         let row = |at: u8| vec![f32::from(at), 10.0];
@@ -323,6 +324,69 @@ mod tests {
             actions: (0..10).map(row).collect(),
             tasks: vec![0; 10],
         }
+    }
+
+    /// Holds still, and keeps what it was shown.
+    struct Still {
+        spec: PolicySpec,
+        seen: Vec<(u32, String)>,
+    }
+
+    impl Policy for Still {
+        fn spec(&self) -> &PolicySpec {
+            &self.spec
+        }
+
+        fn predict_action_chunk(
+            &mut self,
+            observation: &Observation,
+            _: &PredictOptions,
+        ) -> anyhow::Result<Prediction> {
+            let width = observation
+                .images
+                .first()
+                .map_or(0, |(_, frame)| frame.width);
+            self.seen.push((width, observation.task.clone()));
+            Ok(Prediction {
+                actions: vec![observation.state.clone(); 20],
+                ..Prediction::default()
+            })
+        }
+    }
+
+    #[test]
+    fn a_policy_is_shown_what_was_recorded_and_its_stillness_is_the_yardstick() {
+        let root =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lerobot_sample");
+        let mut dataset = Dataset::open(root).unwrap();
+        let mut policy = Still {
+            spec: PolicySpec {
+                name: "still".to_owned(),
+                views: vec!["observation.images.camera1".to_owned()],
+                state_dim: 6,
+                action_dim: 6,
+                ..PolicySpec::default()
+            },
+            seen: vec![],
+        };
+        let question = Question {
+            episode: 3,
+            every: 12,
+            views: vec![],
+            seed: 0,
+        };
+        let mut on = |_| ControlFlow::Continue(());
+        let found = compare(&mut dataset, &mut policy, &question, &mut on).unwrap();
+        let rows: Vec<usize> = found.asked.iter().map(|asked| asked.row).collect();
+        assert_eq!((rows, found.recorded.len()), (vec![0, 12, 24], 30));
+        assert_eq!(found.views[0].1.as_deref(), Some("front"));
+        let task = dataset.episode(3).unwrap().tasks[0].clone();
+        assert_eq!(policy.seen, vec![(640, task); 3]);
+        assert_eq!(found.by_joint, found.by_joint_held);
+        assert_eq!((found.by_step.len(), found.names.len()), (20, 6));
+        let mut stop = |_| ControlFlow::Break(());
+        let cancelled = compare(&mut dataset, &mut policy, &question, &mut stop);
+        assert!(matches!(cancelled, Err(CompareError::Cancelled)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Changes to a data set that the page asks for: each is written beside and put in its place at the very end.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::app::library::job::{CANCELLED, Outcome, Voice};
@@ -46,8 +47,17 @@ fn merging(roots: Vec<PathBuf>, into: PathBuf) -> Task {
 }
 
 /// Passes on how far it is, and whether to go on.
-fn heard<'a>(voice: &'a mut Voice, what: &'a str) -> impl FnMut(&str, f32) -> bool + 'a {
-    move |stage, share| voice.say(&format!("{what}: {stage}"), Some(share))
+fn heard<'a>(
+    voice: &'a mut Voice,
+    what: &'a str,
+) -> impl FnMut(&str, f32) -> ControlFlow<()> + 'a {
+    move |stage, share| {
+        if voice.say(&format!("{what}: {stage}"), Some(share)) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
 }
 
 /// Why an edit came to nothing.

@@ -62,8 +62,11 @@ impl Recorded {
     pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "recorded       {} episodes into {}, which has {} ({} rows) now",
-            self.episodes,
+            "recorded       {} into {}, which has {} ({} rows) now",
+            match self.episodes {
+                1 => "1 episode".to_owned(),
+                many => format!("{many} episodes"),
+            },
             self.root.display(),
             self.episodes_in_all,
             self.frames_in_all
@@ -179,10 +182,17 @@ fn holds_episode(session: &SessionView) -> bool {
 /// Tells a change of phase on the log.
 fn tell(session: &SessionView, told: &mut (SessionPhase, u32)) {
     let news = (session.phase, session.kept);
-    if std::mem::replace(told, news) == news {
+    let before = std::mem::replace(told, news);
+    if before == news {
         return;
     }
     let number = session.kept + 1;
+    if let (SessionPhase::Opening, Some(left)) = (before.0, session.recorder.interrupted.first()) {
+        let (seconds, task) = (left.length.as_secs_f64(), &left.task);
+        log::warn!(
+            "an earlier session left an episode of {seconds:.1} s unfinished ({task}): `smolpilot data recover` saves it"
+        );
+    }
     let of = match session.wanted {
         0 => number.to_string(),
         wanted => format!("{number} of {wanted}"),

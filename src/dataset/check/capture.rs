@@ -94,11 +94,10 @@ fn shown_again(info: &Info, bits: &[f64], here: &dyn Fn(Finding) -> Finding, rep
         } else {
             "capture.repeated"
         };
-        report.add(here(match share > MUCH {
-            true => {
-                Finding::warning(code, what).advice("the camera or the loop is slower than fps")
-            }
-            false => Finding::note(code, what),
+        report.add(here(if share > MUCH {
+            Finding::warning(code, what).advice("the camera or the loop is slower than fps")
+        } else {
+            Finding::note(code, what)
         }));
     }
 }

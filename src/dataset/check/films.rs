@@ -140,14 +140,11 @@ impl Reel<'_> {
         let there = contents.len();
         if there != wanted {
             let what = format!("has {there} pictures, its episodes have {wanted} rows");
-            let advice = match there < wanted {
-                true => {
-                    "pictures behind the missing ones belong to later rows, and nothing says from where on: delete its episodes, or \
+            let advice = if there < wanted {
+                "pictures behind the missing ones belong to later rows, and nothing says from where on: delete its episodes, or \
                          look through them"
-                }
-                false => {
-                    "pictures are left over at its end or somewhere in it: look through its episodes"
-                }
+            } else {
+                "pictures are left over at its end or somewhere in it: look through its episodes"
             };
             report.add(self.here(Finding::error("video.frames", what).advice(advice)));
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::dataset::read::Rows;
-use crate::dataset::schema::Info;
+use crate::dataset::schema::{Feature, Info};
 use crate::joint::Joint;
 
 use super::finding::{Finding, Report};
@@ -50,7 +50,7 @@ pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
 
 /// Whether a feature is the six joints, in order.
 fn of_so101(info: &Info, name: &str) -> bool {
-    let labels = info.features.get(name).map(|it| it.labels());
+    let labels = info.features.get(name).map(Feature::labels);
     labels.is_some_and(|labels| {
         labels.len() == Joint::ALL.len()
             && labels

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 
 use crate::dataset::read::listing;
 use crate::dataset::read::parquet_file::{Footer, explained, files_below};
@@ -106,11 +106,12 @@ impl Part<'_> {
     fn columns(&self, footer: &Footer, report: &mut Report) {
         let find = |name: &str| footer.schema().field_with_name(name).ok();
         for name in needed(self.info) {
-            let wanted = match name.ends_with("_timestamp") {
-                true => DataType::Float64,
-                false => DataType::Int64,
+            let wanted = if name.ends_with("_timestamp") {
+                DataType::Float64
+            } else {
+                DataType::Int64
             };
-            match find(&name).map(|field| field.data_type()) {
+            match find(&name).map(Field::data_type) {
                 None => {
                     let what = format!("lacks the column {name}");
                     report.add(Finding::error("episodes.columns", what).file(self.file));

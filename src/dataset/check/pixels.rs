@@ -29,9 +29,10 @@ pub fn check(mut dataset: Dataset, report: &mut Report, progress: &mut Progress<
                 let bits = marked.get(row).map_or(0, |bits| *bits as u64);
                 bits >> (at + 1) & 1 == 1 || bits & 1 == 1
             };
-            let file = match camera.in_table {
-                true => &episode.table,
-                false => &episode.spans[at].film,
+            let file = if camera.in_table {
+                &episode.table
+            } else {
+                &episode.spans[at].film
             };
             let here = |finding: Finding| finding.file(file).episode(episode.index);
             match still(

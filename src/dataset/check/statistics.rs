@@ -40,15 +40,16 @@ pub fn check_episode(
         let said = listed.statistics.iter().find(|(name, _)| name == key);
         if let Some((_, said)) = said {
             for (off, what) in differences(&named(said), &moments) {
-                let finding = match off > WRONG {
-                    true => Finding::warning(
+                let finding = if off > WRONG {
+                    Finding::warning(
                         "episodes.stats_differ",
                         format!("statistics of {key}: {what}"),
-                    ),
-                    false => Finding::note(
+                    )
+                } else {
+                    Finding::note(
                         "episodes.stats_differ",
                         format!("statistics of {key}: {what}"),
-                    ),
+                    )
                 };
                 report.add(finding.file(file).episode(listed.episode.index));
             }
@@ -75,16 +76,13 @@ fn named(stats: &FeatureStats) -> BTreeMap<String, Vec<f64>> {
 
 /// Checks `meta/stats.json` against the rows of all episodes.
 pub fn check_whole(root: &Path, info: &Info, totals: &Totals, report: &mut Report) {
-    let text = match std::fs::read_to_string(root.join(FILE)) {
-        Ok(text) => text,
-        Err(_) => {
-            report.add(
-                Finding::warning("stats.missing", "is missing")
-                    .file(FILE)
-                    .advice("LeRobot opens the data set, but no policy can be trained on it"),
-            );
-            return;
-        }
+    let Ok(text) = std::fs::read_to_string(root.join(FILE)) else {
+        report.add(
+            Finding::warning("stats.missing", "is missing")
+                .file(FILE)
+                .advice("LeRobot opens the data set, but no policy can be trained on it"),
+        );
+        return;
     };
     let said: Value = match serde_json::from_str(&text) {
         Ok(said) => said,
@@ -129,15 +127,14 @@ fn check_feature(
         add(report, Finding::warning("stats.keys", what));
     }
     let picture = feature.dtype.is_picture();
-    let width = match picture {
-        true => {
-            if feature.is_depth() {
+    let width = if picture {
+        if feature.is_depth() {
                 1
             } else {
                 3
             }
-        }
-        false => feature.width(),
+    } else {
+        feature.width()
     };
     for (name, values) in said.iter().filter(|(name, _)| *name != "count") {
         if values.len() != width {
@@ -161,10 +158,11 @@ fn check_feature(
     if let Some(moments) = moments {
         for (off, what) in differences(said, moments) {
             let what = format!("statistics of {key}: {what}");
-            let finding = match off > WRONG {
-                true => Finding::error("stats.differ", what)
-                    .advice("a policy normalises by them: any edit of this program, such as `data relabel`, computes them anew"),
-                false => Finding::note("stats.differ", what),
+            let finding = if off > WRONG {
+                Finding::error("stats.differ", what)
+                    .advice("a policy normalises by them: any edit of this program, such as `data relabel`, computes them anew")
+            } else {
+                Finding::note("stats.differ", what)
             };
             add(report, finding);
         }

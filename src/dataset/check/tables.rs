@@ -146,11 +146,10 @@ impl Table<'_> {
             return;
         }
         let what = format!("{key} is of {leaf}, meta/info.json says {}", feature.dtype);
-        let finding = match leaf.is_numeric() && wanted.is_numeric() {
-            true => {
-                Finding::warning("data.dtype", what).advice("LeRobot converts it at each start")
-            }
-            false => Finding::error("data.dtype", what),
+        let finding = if leaf.is_numeric() && wanted.is_numeric() {
+            Finding::warning("data.dtype", what).advice("LeRobot converts it at each start")
+        } else {
+            Finding::error("data.dtype", what)
         };
         report.add(finding.file(self.file));
     }

@@ -57,20 +57,20 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// A source cannot be read, a film cannot be cut, the disk fails, or it was told to stop.
-    pub fn write(mut self, cuts: Vec<Cut>, progress: &mut Progress<'_>) -> Result<Edited, Error> {
+    pub fn write(mut self, cuts: &[Cut], progress: &mut Progress<'_>) -> Result<Edited, Error> {
         let marked = cuts.iter().any(|cut| cut.outcome.is_some());
         if marked && self.info.features.get(OUTCOME).is_none() {
             self.info.features = with_outcome(&self.info.features);
         }
         let mut made = Edited::default();
-        let mut listed = self.rows(&cuts, progress)?;
+        let mut listed = self.rows(cuts, progress)?;
         let cameras = self.sources[0].cameras().to_vec();
         for (at, camera) in cameras.iter().enumerate().filter(|(_, it)| !it.in_table) {
             let share = 0.5 + 0.4 * at as f32 / cameras.len() as f32;
             go_on(progress, &format!("films of {}", camera.name), share)?;
             let camera = (at, camera);
             let (info, disk) = (&self.info, &self.disk);
-            let filmed = films::write(self.sources, &cuts, camera, info, &self.root, disk)?;
+            let filmed = films::write(self.sources, cuts, camera, info, &self.root, disk)?;
             made.kept += filmed.kept;
             made.encoded += filmed.encoded;
             for (episode, span) in listed.iter_mut().zip(filmed.spans) {
@@ -178,7 +178,9 @@ impl<'a> Draft<'a> {
         let schema = episodes::schema(&self.info.features);
         let mut place = FilePlace::default();
         for part in listed.chunks_mut(LISTED) {
-            part.iter_mut().for_each(|episode| episode.meta = place);
+            for episode in part.iter_mut() {
+                episode.meta = place;
+            }
             let path = episodes::path(&self.root, place);
             episodes::write(&self.disk, &path, &schema, part)?;
             place = place.next(self.info.chunks_size.max(1));

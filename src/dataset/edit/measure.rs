@@ -15,12 +15,13 @@ const LOOKED_AT: usize = 100;
 pub fn of_rows(table: &Table, features: &Features, cameras: &Stats) -> Stats {
     let mut stats = Stats::new();
     for (key, feature) in features.iter() {
-        let found = match feature.dtype.is_picture() {
-            true => cameras
+        let found = if feature.dtype.is_picture() {
+            cameras
                 .iter()
                 .find(|(name, _)| name == key)
-                .map(|(_, stats)| stats.clone()),
-            false => of_column(table, key),
+                .map(|(_, stats)| stats.clone())
+        } else {
+            of_column(table, key)
         };
         if let Some(found) = found {
             stats.push((key.to_owned(), found));

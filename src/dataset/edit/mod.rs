@@ -13,7 +13,7 @@ mod swap;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use crate::dataset::check::{Depth, Severity, check};
@@ -55,7 +55,7 @@ pub struct Edited {
 }
 
 /// Told what is being done and how far it is, 0 to 1; says whether to go on.
-pub type Progress<'a> = dyn FnMut(&str, f32) -> bool + 'a;
+pub type Progress<'a> = dyn FnMut(&str, f32) -> ControlFlow<()> + 'a;
 
 /// Changes the data set in `root`. Until it is put in place, at the very end, nothing of the old one is touched.
 ///
@@ -156,7 +156,7 @@ fn write(
     let beside = swap::beside(root);
     disk.remove_folder(&swap::workshop(root))?;
     let written = Draft::new(sources, &beside, disk)
-        .and_then(|draft| draft.write(cuts, progress))
+        .and_then(|draft| draft.write(&cuts, progress))
         .and_then(|made| {
             go_on(progress, "checking", 0.95)?;
             sound(&beside, sources).map(|()| made)
@@ -207,8 +207,8 @@ impl Drop for Hold {
 /// Goes on, or stops because it was told to.
 fn go_on(progress: &mut Progress<'_>, what: &str, share: f32) -> Result<(), Error> {
     match progress(what, share) {
-        true => Ok(()),
-        false => Err(Error::Ended("stopped: nothing was changed".to_owned())),
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Ended("stopped: nothing was changed".to_owned())),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::dataset::Failure;
 use crate::dataset::read::Version;
 use crate::dataset::read::sample::{SAMPLE, change_info, copied, copy_folder, older, recorded};
 
-fn go() -> impl FnMut(&str, f32) -> bool {
-    |_, _| true
+fn go() -> impl FnMut(&str, f32) -> ControlFlow<()> {
+    |_, _| ControlFlow::Continue(())
 }
 
 fn edit(root: &Path, edit: Edit) -> Edited {
@@ -245,7 +245,7 @@ fn what_cannot_be_edited_is_said_and_nothing_is_changed() {
         assert!(said.contains(words), "{said}");
     }
     let stopped = apply(&root, &Edit::Delete(vec![0]), &Disk::new(), &mut |_, _| {
-        false
+        ControlFlow::Break(())
     });
     assert!(
         stopped

@@ -43,6 +43,7 @@ pub fn upload(
         )));
     }
     let mut paths = listed(&dataset)?;
+    hub.ready_to_send(id)?;
     let there = match hub.read(id) {
         Ok(reading) => Some(reading),
         Err(hub::Error::NotFound { .. }) => None,

@@ -8,7 +8,7 @@ pub(super) mod opening;
 pub(super) mod parquet_file;
 mod pictures;
 #[cfg(test)]
-pub(super) mod sample;
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -310,8 +310,9 @@ fn read_columns(
             Err(error) => return Err(error),
         }
     }
-    match table.columns.is_empty() {
-        true => Err(error),
-        false => Ok((table, left_out)),
+    if table.columns.is_empty() {
+        Err(error)
+    } else {
+        Ok((table, left_out))
     }
 }

@@ -32,7 +32,7 @@ pub fn episodes(root: &Path, info: &Info, cameras: &[Camera]) -> Result<Vec<Epis
             tasks: tasks(value),
             outcome: Outcome::Unmarked,
             rows: first..first + length as u64,
-            table: below(root, info.episode_rows_path(root, index)?),
+            table: below(root, &info.episode_rows_path(root, index)?),
             spans: cameras
                 .iter()
                 .map(|camera| span(root, info, camera, index, length))
@@ -78,16 +78,15 @@ fn span(
         return Ok(Span::default());
     }
     Ok(Span {
-        film: below(root, info.episode_video_path(root, &camera.key, index)?),
+        film: below(root, &info.episode_video_path(root, &camera.key, index)?),
         first: 0,
         from_s: 0.0,
         to_s: seconds(length, info.fps),
     })
 }
 
-fn below(root: &Path, path: PathBuf) -> PathBuf {
-    path.strip_prefix(root)
-        .map_or(path.clone(), Path::to_path_buf)
+fn below(root: &Path, path: &Path) -> PathBuf {
+    path.strip_prefix(root).unwrap_or(path).to_path_buf()
 }
 
 /// A file of JSON lines.

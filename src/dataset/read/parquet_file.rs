@@ -9,6 +9,7 @@ use arrow_schema::Schema;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::RowGroupMetaData;
 
 use crate::dataset::Error;
 
@@ -74,7 +75,7 @@ impl Footer {
     /// How the columns are compressed, each way once.
     pub fn compressions(&self) -> BTreeSet<String> {
         let groups = self.metadata.metadata().row_groups().iter();
-        let columns = groups.flat_map(|group| group.columns());
+        let columns = groups.flat_map(RowGroupMetaData::columns);
         columns
             .map(|column| {
                 let name = column.compression().to_string();

@@ -32,9 +32,10 @@ pub fn copy_folder(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy_folder(&path, &target),
-            false => drop(fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            copy_folder(&path, &target)
+        } else {
+            drop(fs::copy(&path, &target).unwrap())
         }
     }
 }

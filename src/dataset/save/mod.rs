@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub use parts::{EpisodeParts, RowRecord, VideoPart};
 pub use rows::{driver_number, outcome_number};
 
+use crate::dataset::edit::settle;
 use crate::dataset::lock::Lock;
 use crate::dataset::schema::{FilePlace, Info, camera_key};
 use crate::dataset::table::{self, Episode, Span, Table, episodes};
@@ -53,6 +54,8 @@ impl Store {
     pub fn open(plan: &Plan, disk: &Disk) -> Result<Self, Error> {
         sensible(plan)?;
         let lock = Lock::take(&plan.root)?;
+        // While an edit is half in its place there is no list of episodes: nothing may begin a new one.
+        settle(&plan.root, disk)?;
         Ok(Self {
             state: State::read(plan, disk)?,
             plan: plan.clone(),

@@ -79,6 +79,18 @@ struct Weighed {
 }
 
 impl Hub {
+    /// The token of who is logged in, if there is a way to the hub.
+    ///
+    /// # Errors
+    /// Nobody is logged in, or the hub is not reached.
+    pub fn ready_to_send(&self, id: &HubId) -> Result<&str, Error> {
+        let Some(token) = &self.token else {
+            return Err(Error::LoggedOut { id: id.to_string() });
+        };
+        self.reach(id).map_err(Error::sending)?;
+        Ok(token)
+    }
+
     /// Sends a shipment, making the repository if it is not there.
     ///
     /// # Errors
@@ -89,10 +101,7 @@ impl Hub {
         shipment: &Shipment,
         progress: Progress<'_>,
     ) -> Result<Sent, Error> {
-        let Some(token) = &self.token else {
-            return Err(Error::LoggedOut { id: id.to_string() });
-        };
-        self.reach(id)?;
+        let token = self.ready_to_send(id)?;
         let wire = Wire::new(id, token, self.silence);
         create(self, &wire, id, shipment.private)?;
         let mut weighed = weigh(id, &shipment.parcels, progress)?;

@@ -138,6 +138,19 @@ fn a_listener_that_wants_no_more_ends_it() {
 }
 
 #[test]
+fn without_a_way_to_the_hub_it_says_that_nothing_was_sent() {
+    let place = tempfile::tempdir().unwrap();
+    let server = Server::start(&[]);
+    let (shipment, _) = shipment(&place, 10);
+    let hub = hub(&server, &place).without_network();
+    let why = hub.send(&id(), &shipment, &mut on).unwrap_err().to_string();
+    assert!(
+        why.contains("was not sent") && why.contains("HF_HUB_OFFLINE"),
+        "{why}"
+    );
+}
+
+#[test]
 fn a_file_that_went_away_is_named() {
     let place = tempfile::tempdir().unwrap();
     let server = Server::start(&[]);

@@ -163,7 +163,7 @@ impl<'a> Wire<'a> {
                 what: "sending the files".to_owned(),
                 seconds: self.silence.as_secs(),
             },
-            err => Error::from_request(self.id, "", err),
+            err => Error::from_request(self.id, "", err).sending(),
         }
     }
 }

@@ -210,6 +210,7 @@ impl Control {
         let limit = plan.episode_limit.min(SessionPlan::LONGEST);
         self.session.grid = Some(Grid::new(plan.fps));
         self.session.awaits_table = None;
+        self.session.unplaced = None;
         self.session.outcome = Outcome::Unmarked;
         self.session.trouble = None;
         let seen = self.session.recorder.as_ref().map(Arc::clone);
@@ -313,6 +314,7 @@ impl Control {
             self.discard();
         } else {
             let outcome = self.session.outcome;
+            self.session.place_last();
             self.session.tell(RecordOrder::Keep(outcome));
             self.session.grid = None;
             self.session.trouble = None;
@@ -323,6 +325,8 @@ impl Control {
 
     /// Drops the episode at hand.
     pub(super) fn discard(&mut self) {
+        self.session.unplaced = None;
+        self.session.watch.took();
         self.session.tell(RecordOrder::Discard);
         self.session.grid = None;
         self.session.trouble = None;
@@ -332,6 +336,7 @@ impl Control {
     pub(super) fn finish_session(&mut self) {
         self.session.policy_waits = false;
         self.session.grid = None;
+        self.session.place_last();
         self.session.tell(RecordOrder::Close);
         self.session.ask_to_close();
         self.session.enter(SessionPhase::Finishing, self.now, None);

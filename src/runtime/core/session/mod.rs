@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use self::grid::Grid;
 use self::watch::Watch;
-use crate::dataset::{Outcome, RecorderView};
+use crate::dataset::{Outcome, RecorderView, Step};
 use crate::runtime::core::Control;
 use crate::runtime::{RecordOrder, SessionPhase, SessionPlan, SessionView};
 
@@ -43,6 +43,8 @@ pub(super) struct Session {
     grid: Option<Grid>,
     /// The task of the row before, so that equal tasks share their words.
     task: Arc<str>,
+    /// The last row, while it has found no place: no row after it makes up for it, if it stays the last.
+    unplaced: Option<Box<Step>>,
     watch: Watch,
     /// What the recorder is still to be told, oldest first.
     outbox: VecDeque<RecordOrder>,
@@ -84,6 +86,14 @@ impl Session {
         (self.phase, self.since, self.limit) = (phase, now, limit);
     }
 
+    /// No row comes any more: the last one waits for a place, so that the episode is as long as it was.
+    fn place_last(&mut self) {
+        self.watch.took();
+        if let Some(step) = self.unplaced.take() {
+            self.tell(RecordOrder::Step(step));
+        }
+    }
+
     fn tell(&mut self, order: RecordOrder) {
         self.outbox.push_back(order);
     }
@@ -97,12 +107,16 @@ impl Control {
         while let Some(order) = session.outbox.pop_front() {
             let is_row = matches!(order, RecordOrder::Step(_));
             match take(order) {
-                Ok(()) if is_row => session.watch.took(),
+                Ok(()) if is_row => {
+                    session.watch.took();
+                    session.unplaced = None;
+                }
                 Ok(()) => {}
-                Err(RecordOrder::Step(step)) => {
+                Err(RecordOrder::Step(step)) if session.outbox.is_empty() => {
                     session.watch.refused(self.now, u64::from(step.missed) + 1);
                     if let Some(grid) = &mut session.grid {
                         grid.give_back(step.missed);
+                        session.unplaced = (grid.rows() > 0).then_some(step);
                     }
                 }
                 Err(order) => {

@@ -94,6 +94,26 @@ fn rows_that_find_no_room_are_counted_and_said() {
 }
 
 #[test]
+fn the_last_row_waits_for_a_place_so_that_the_episode_is_as_long_as_it_was() {
+    let mut bench = recording(plan());
+    bench.run(0.5);
+    let before = instants(&tape(&mut bench).rows);
+    tape(&mut bench).takes_no_rows = true;
+    bench.run(0.5);
+    order(&mut bench, SessionOrder::Keep);
+    bench.run(0.2);
+    assert!(
+        tape(&mut bench).kept.is_empty(),
+        "it does not overtake the row"
+    );
+    assert!(!bench.fault(FaultKind::Recorder).is_some_and(|it| it.active));
+    tape(&mut bench).takes_no_rows = false;
+    bench.tick(vec![]);
+    let rows = tape(&mut bench).kept.remove(0).1;
+    assert!((14..=16).contains(&(instants(&rows) - before)), "{before}");
+}
+
+#[test]
 fn an_order_waits_for_room_and_no_row_overtakes_it() {
     let mut bench = open(plan());
     tape(&mut bench).is_full = true;
