@@ -36,19 +36,20 @@ fn window(
 #[cfg(target_os = "linux")]
 fn bars() {
     let mut results = SnapshotResults::new();
-    for (name, snapshot, theme) in vec![
-        ("policy", fixture::running(3_000), Theme::Dark),
-        ("policy_light", fixture::running(3_000), Theme::Light),
-        ("jog", fixture::jogging(), Theme::Dark),
-        ("stopped", fixture::stopped(), Theme::Dark),
-        ("starved", fixture::starved(), Theme::Dark),
-        ("recording", recorded::recording(), Theme::Dark),
-        ("replay", recorded::replaying(), Theme::Light),
+    let running = || fixture::running(3_000);
+    for (name, snapshot, theme) in [
+        ("policy", running as fn() -> Snapshot, Theme::Dark),
+        ("policy_light", running, Theme::Light),
+        ("jog", fixture::jogging, Theme::Dark),
+        ("stopped", fixture::stopped, Theme::Dark),
+        ("starved", fixture::starved, Theme::Dark),
+        ("recording", recorded::recording, Theme::Dark),
+        ("replay", recorded::replaying, Theme::Light),
     ] {
         // A page with little on it, and so low that the two bars are all there is.
         let mut draft = Draft::default();
         draft.page = Page::Log;
-        let mut harness = window(snapshot, draft, theme, [1200.0, 118.0], 1.0);
+        let mut harness = window(snapshot(), draft, theme, [1200.0, 118.0], 1.0);
         harness.snapshot(format!("bar_{name}"));
         results.extend_harness(&mut harness);
     }

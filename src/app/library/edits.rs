@@ -47,10 +47,7 @@ fn merging(roots: Vec<PathBuf>, into: PathBuf) -> Task {
 }
 
 /// Passes on how far it is, and whether to go on.
-fn heard<'a>(
-    voice: &'a mut Voice,
-    what: &'a str,
-) -> impl FnMut(&str, f32) -> ControlFlow<()> + 'a {
+fn heard<'a>(voice: &'a mut Voice, what: &'a str) -> impl FnMut(&str, f32) -> ControlFlow<()> + 'a {
     move |stage, share| {
         if voice.say(&format!("{what}: {stage}"), Some(share)) {
             ControlFlow::Continue(())
