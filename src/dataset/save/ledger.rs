@@ -24,9 +24,6 @@ pub struct Ledger {
     /// The save that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<Saving>,
-    /// The joining of films that runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub packing: Option<Packing>,
 }
 
 /// A save that runs, and what it makes: to be taken back if the episode did not get into the table of episodes.
@@ -42,21 +39,6 @@ pub struct Saving {
     /// New films, relative to the data set.
     pub films: Vec<PathBuf>,
 }
-
-/// A joining of films that runs: once the joined film is there, the table of episodes follows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Packing {
-    /// The camera.
-    pub key: String,
-    /// The film that the others are joined to. It grows in place, so that what pointed into it still does.
-    pub into: FilePlace,
-    /// Its size once it is joined, bytes.
-    pub bytes: u64,
-    /// The episodes of the others and where each begins in the joined film, seconds.
-    pub moved: Vec<(usize, f64)>,
-}
-
-impl Eq for Packing {}
 
 fn path(root: &Path) -> PathBuf {
     root.join(WORKSHOP).join("saves.json")

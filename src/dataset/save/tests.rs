@@ -1,1 +1,1 @@
-
+//! What the store promises: each episode once and whole, whichever write fails.
