@@ -194,7 +194,7 @@ pub(super) fn array(feature: &Feature, values: &Values) -> Result<ArrayRef, Stri
     };
     match &column_type {
         DataType::FixedSizeList(field, width) => {
-            if values.len() % (*width).max(1) as usize != 0 {
+            if !values.len().is_multiple_of((*width).max(1) as usize) {
                 return Err(format!(
                     "{} values are no whole rows of {width}",
                     values.len()

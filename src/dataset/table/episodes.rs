@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, Int64Builder, ListBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, new_null_array};
+use arrow_array::{Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::array::{element, flatten, list_at};
