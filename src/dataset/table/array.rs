@@ -236,9 +236,9 @@ fn scalars(of: &DataType, values: &Values) -> Option<ArrayRef> {
         (DataType::Utf8, Values::Texts(texts)) => Arc::new(StringArray::from_iter_values(texts)),
         (DataType::Struct(fields), Values::Pictures(pictures)) => {
             let mut bytes = BinaryBuilder::new();
-            pictures
-                .iter()
-                .for_each(|picture| bytes.append_value(picture));
+            for picture in pictures {
+                bytes.append_value(picture);
+            }
             let paths = StringArray::from(vec![None::<&str>; pictures.len()]);
             let columns: Vec<ArrayRef> = vec![Arc::new(bytes.finish()), Arc::new(paths)];
             Arc::new(StructArray::new(fields.clone(), columns, None))
