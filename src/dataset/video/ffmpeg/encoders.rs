@@ -86,7 +86,7 @@ pub(super) static KNOWN: [Known; 13] = [
     software("libsvtav1", Coding::Av1, &["-preset", "12", "-crf", "30", "-svtav1-params", "fast-decode=0", "-pix_fmt", "yuv420p"]),
     software("libaom-av1", Coding::Av1, &["-cpu-used", "8", "-crf", "30", "-b:v", "0", "-row-mt", "1", "-lag-in-frames", "0", "-pix_fmt", "yuv420p"]),
     software("libx264", Coding::H264, &["-preset", "veryfast", "-crf", "23", "-bf", "0", "-pix_fmt", "yuv420p"]),
-    software("libx265", Coding::Hevc, &["-preset", "fast", "-crf", "26", "-bf", "0", "-x265-params", "log-level=error", "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]),
+    software("libx265", Coding::Hevc, &["-preset", "veryfast", "-crf", "26", "-bf", "0", "-x265-params", "log-level=error", "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]),
     software("h264_nvenc", Coding::H264, &["-rc", "vbr", "-cq", "24", "-b:v", "0", "-bf", "0", "-pix_fmt", "yuv420p"]),
     software("hevc_nvenc", Coding::Hevc, &["-rc", "vbr", "-cq", "26", "-b:v", "0", "-bf", "0", "-tag:v", "hvc1", "-pix_fmt", "yuv420p"]),
     software("av1_nvenc", Coding::Av1, &["-rc", "vbr", "-cq", "30", "-b:v", "0", "-bf", "0", "-pix_fmt", "yuv420p"]),
