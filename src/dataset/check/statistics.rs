@@ -128,11 +128,7 @@ fn check_feature(
     }
     let picture = feature.dtype.is_picture();
     let width = if picture {
-        if feature.is_depth() {
-                1
-            } else {
-                3
-            }
+        if feature.is_depth() { 1 } else { 3 }
     } else {
         feature.width()
     };

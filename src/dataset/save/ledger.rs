@@ -44,19 +44,19 @@ pub struct Saving {
 }
 
 /// A joining of films that runs: once the joined film is there, the table of episodes follows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packing {
     /// The camera.
     pub key: String,
     /// The film that the others are joined to. It grows in place, so that what pointed into it still does.
     pub into: FilePlace,
-    /// Its size once it is joined, bytes.
-    pub bytes: u64,
-    /// The episodes of the others and where each begins in the joined film, seconds.
-    pub moved: Vec<(usize, f64)>,
+    /// Its pictures once it is joined.
+    pub rows: usize,
+    /// All its episodes then, and the picture that each begins with.
+    pub moved: Vec<(usize, usize)>,
+    /// The others, relative to the data set.
+    pub films: Vec<PathBuf>,
 }
-
-impl Eq for Packing {}
 
 fn path(root: &Path) -> PathBuf {
     root.join(WORKSHOP).join("saves.json")

@@ -88,18 +88,27 @@ impl State {
         let mut from = 0;
         for episode in &self.episodes {
             if episode.from != from || episode.length == 0 {
-                let why = format!("episode {} begins at row {}, not at {from}, or has no rows", episode.index, episode.from);
+                let why = format!(
+                    "episode {} begins at row {}, not at {from}, or has no rows",
+                    episode.index, episode.from
+                );
                 let path = episodes::path(root, episode.meta);
                 return Err(Error::Malformed { path, why });
             }
             from = episode.to;
         }
-        let measured = |name: &str| self.columns.field_with_name(&format!("stats/{name}/mean")).is_ok();
+        let measured = |name: &str| {
+            self.columns
+                .field_with_name(&format!("stats/{name}/mean"))
+                .is_ok()
+        };
         let mut names = self.info.features.iter().map(|(name, _)| name);
         match names.find(|name| !measured(name)) {
             Some(name) => Err(Error::Mismatch {
                 root: root.to_owned(),
-                why: format!("its episodes have no statistics of `{name}`, without which those of the whole cannot be kept"),
+                why: format!(
+                    "its episodes have no statistics of `{name}`, without which those of the whole cannot be kept"
+                ),
             }),
             None => Ok(()),
         }
@@ -114,7 +123,10 @@ impl State {
             self.finish_packing(root, disk, &packing)?;
         }
         if let Some(saving) = self.ledger.saving.clone() {
-            let is = |episode: &Episode| (episode.length, episode.from, episode.rows) == (saving.rows, saving.from, saving.place);
+            let is = |episode: &Episode| {
+                (episode.length, episode.from, episode.rows)
+                    == (saving.rows, saving.from, saving.place)
+            };
             let saved = self.episodes.get(saving.episode).is_some_and(is);
             if !saved {
                 self.take_back(root, disk)?;
@@ -132,10 +144,14 @@ impl State {
             return Ok(());
         };
         let table = self.info.rows_path(root, saving.place)?;
-        let used = self.episodes.iter().any(|episode| episode.rows == saving.place);
+        let used = self
+            .episodes
+            .iter()
+            .any(|episode| episode.rows == saving.place);
         if saving.kept == 0 && !used {
             disk.remove(&table)?;
-        } else if table.exists() && rows::row_groups(&table)?.len() > saving.kept && saving.kept > 0 {
+        } else if table.exists() && rows::row_groups(&table)?.len() > saving.kept && saving.kept > 0
+        {
             rows::write_after(disk, &table, &self.info.features, saving.kept, [])?;
         }
         for film in &saving.films {
@@ -150,7 +166,9 @@ impl State {
     /// The films that an episode points at.
     pub fn films_in_use(&self, root: &Path) -> Result<Vec<PathBuf>, Error> {
         let films = self.episodes.iter().flat_map(|episode| &episode.films);
-        films.map(|(key, span)| self.info.video_path(root, key, span.place)).collect()
+        films
+            .map(|(key, span)| self.info.video_path(root, key, span.place))
+            .collect()
     }
 
     /// Writes the statistics of the whole, and last of all the counters.
@@ -168,9 +186,17 @@ impl State {
     /// What the cameras' counts are of in this data set.
     pub fn picture_count(&self) -> PictureCount {
         let of_pixels = |episode: &Episode| {
-            let camera = |name: &str| self.info.features.get(name).is_some_and(|feature| feature.dtype.is_picture());
+            let camera = |name: &str| {
+                self.info
+                    .features
+                    .get(name)
+                    .is_some_and(|feature| feature.dtype.is_picture())
+            };
             let many = |count: u64| count >= episode.length as u64 * PIXELS_A_ROW;
-            episode.stats.iter().any(|(name, stats)| camera(name) && many(stats.count))
+            episode
+                .stats
+                .iter()
+                .any(|(name, stats)| camera(name) && many(stats.count))
         };
         if self.episodes.last().is_some_and(of_pixels) {
             PictureCount::Pixels
@@ -180,7 +206,12 @@ impl State {
     }
 
     /// The number after the last of the files of a kind, those that no episode points at included: nothing is written over.
-    pub fn next_place(&self, folder: &Path, extension: &str, used: impl Iterator<Item = FilePlace>) -> Result<FilePlace, Error> {
+    pub fn next_place(
+        &self,
+        folder: &Path,
+        extension: &str,
+        used: impl Iterator<Item = FilePlace>,
+    ) -> Result<FilePlace, Error> {
         let there = episodes::numbered(folder, extension)?;
         let there = there.iter().filter_map(|path| chunk_file(path));
         let last = there.chain(used).max();
@@ -198,7 +229,10 @@ impl State {
     }
 
     fn seeing(&self, root: &Path) -> Seen {
-        let table = self.episodes.last().map(|last| episodes::path(root, last.meta));
+        let table = self
+            .episodes
+            .last()
+            .map(|last| episodes::path(root, last.meta));
         let files = [Some(root.join(info::PATH)), table];
         let look = |path: PathBuf| {
             let there = fs::metadata(path).ok()?;
@@ -213,10 +247,13 @@ impl State {
 fn columns(root: &Path, last: FilePlace, features: &Features) -> Result<SchemaRef, Error> {
     let ours = episodes::schema(features);
     let there = episodes::schema_of(&episodes::path(root, last))?;
-    let fields = there.fields().iter().map(|field| match ours.field_with_name(field.name()) {
-        Ok(ours) => Arc::new(ours.clone()),
-        Err(_) => Arc::clone(field),
-    });
+    let fields = there
+        .fields()
+        .iter()
+        .map(|field| match ours.field_with_name(field.name()) {
+            Ok(ours) => Arc::new(ours.clone()),
+            Err(_) => Arc::clone(field),
+        });
     Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }
 
@@ -224,9 +261,14 @@ fn columns(root: &Path, last: FilePlace, features: &Features) -> Result<SchemaRe
 fn fits(plan: &Plan, info: &Info) -> Result<(), Error> {
     let why = if info.major() == Some(3) {
         let rate = || format!("it has {} rows a second, not {}", info.fps, plan.fps);
-        (info.fps != plan.fps).then(rate).or_else(|| mismatch(&info.features, &Features::from_plan(plan)))
+        (info.fps != plan.fps)
+            .then(rate)
+            .or_else(|| mismatch(&info.features, &Features::from_plan(plan)))
     } else {
-        Some(format!("it is of the version {}; LeRobot's `convert_dataset_v21_to_v30` makes it v3.0", info.codebase_version))
+        Some(format!(
+            "it is of the version {}; LeRobot's `convert_dataset_v21_to_v30` makes it v3.0",
+            info.codebase_version
+        ))
     };
     match why {
         Some(why) => Err(Error::Mismatch {
@@ -268,7 +310,10 @@ fn sweep(root: &Path, disk: &Disk) -> Result<(), Error> {
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         for entry in fs::read_dir(folder).map_err(|error| at(folder, error))? {
             let path = entry.map_err(|error| at(folder, error))?.path();
-            if path.extension().is_some_and(|extension| extension == "part") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "part")
+            {
                 disk.remove(&path)?;
             }
         }
@@ -282,6 +327,8 @@ fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     let entries = fs::read_dir(folder).map_err(|error| at(folder, error))?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    let paths = paths.collect::<Result<Vec<_>, _>>().map_err(|error| at(folder, error))?;
+    let paths = paths
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| at(folder, error))?;
     Ok(paths.into_iter().filter(|path| path.is_dir()).collect())
 }
