@@ -91,12 +91,11 @@ impl Disk {
             Failure::Full if need == Need::Room => Err(full()),
             Failure::HalfWritten if need == Need::Room && first => Ok(Leave::Half(full())),
             Failure::HalfWritten if need == Need::Room => Err(full()),
-            Failure::Full | Failure::HalfWritten => Ok(Leave::Whole),
             Failure::ReadOnly => Err(only_read()),
             Failure::Killed if first => Ok(Leave::Half(killed())),
             Failure::Killed => Err(killed()),
             Failure::Once if first => Err(io::Error::other("failed once (test)")),
-            Failure::Once => Ok(Leave::Whole),
+            Failure::Full | Failure::HalfWritten | Failure::Once => Ok(Leave::Whole),
         }
     }
 
@@ -148,7 +147,7 @@ impl Disk {
         })?;
         let file = opened.ok_or_else(|| at(path, io::Error::other("was not opened")))?;
         Ok(File {
-            file,
+            inner: file,
             path: path.to_owned(),
             disk: self.clone(),
         })
@@ -271,7 +270,7 @@ impl Disk {
 /// A file that is being written through a [`Disk`].
 #[derive(Debug)]
 pub struct File {
-    file: fs::File,
+    inner: fs::File,
     path: PathBuf,
     disk: Disk,
 }
@@ -279,18 +278,18 @@ pub struct File {
 impl File {
     /// Brings what was written to the disk: power may go after it.
     pub fn sync(&self) -> Result<(), Error> {
-        let synced = || self.file.sync_all();
+        let synced = || self.inner.sync_all();
         self.disk.act(&self.path, Need::Change, synced)
     }
 
     /// A second handle on the file, to sync it from another thread.
     pub fn try_clone(&self) -> Result<Self, Error> {
-        let file = self
-            .file
+        let inner = self
+            .inner
             .try_clone()
             .map_err(|error| at(&self.path, error))?;
         Ok(Self {
-            file,
+            inner,
             path: self.path.clone(),
             disk: self.disk.clone(),
         })
@@ -305,22 +304,22 @@ impl File {
 impl io::Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.disk.ask(Need::Room)? {
-            Leave::Whole => self.file.write(bytes),
+            Leave::Whole => self.inner.write(bytes),
             Leave::Half(error) => {
-                self.file.write_all(&bytes[..bytes.len() / 2])?;
+                self.inner.write_all(&bytes[..bytes.len() / 2])?;
                 Err(error)
             }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.inner.flush()
     }
 }
 
 impl io::Seek for File {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        self.inner.seek(to)
     }
 }
 

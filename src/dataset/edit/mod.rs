@@ -73,7 +73,7 @@ pub fn apply(
     let source = Dataset::open(root)?;
     let cuts = cut::of_edit(&source, edit)?;
     let mut sources = [source];
-    write(&mut sources, cuts, root, disk, progress)
+    write(&mut sources, &cuts, root, disk, progress)
 }
 
 /// Writes the episodes of several data sets, in order, into a new one at `into`. Of one alone it makes a copy in layout 3.0.
@@ -97,8 +97,8 @@ pub fn merge(
         let whole = episodes.map(|episode| Cut::whole(source, episode));
         whole.collect::<Vec<_>>()
     };
-    let cuts = sources.iter().enumerate().flat_map(whole).collect();
-    write_new(&mut sources, cuts, into, disk, progress)
+    let cuts: Vec<_> = sources.iter().enumerate().flat_map(whole).collect();
+    write_new(&mut sources, &cuts, into, disk, progress)
 }
 
 /// Writes some episodes of a data set, in this order, into a new one at `into`.
@@ -114,16 +114,16 @@ pub fn extract(
 ) -> Result<Edited, Error> {
     unsettled(root)?;
     let source = Dataset::open(root)?;
-    let cuts = episodes
+    let cuts: Vec<_> = episodes
         .iter()
         .map(|&episode| Ok(Cut::whole(0, source.episode(episode)?)))
         .collect::<Result<Vec<_>, Error>>()?;
-    write_new(&mut [source], cuts, into, disk, progress)
+    write_new(&mut [source], &cuts, into, disk, progress)
 }
 
 fn write_new(
     sources: &mut [Dataset],
-    cuts: Vec<Cut>,
+    cuts: &[Cut],
     into: &Path,
     disk: &Disk,
     progress: &mut Progress<'_>,
@@ -143,7 +143,7 @@ fn write_new(
 /// Writes the cuts beside what is in `root`, checks them, and puts them in its place.
 fn write(
     sources: &mut [Dataset],
-    cuts: Vec<Cut>,
+    cuts: &[Cut],
     root: &Path,
     disk: &Disk,
     progress: &mut Progress<'_>,
@@ -156,7 +156,7 @@ fn write(
     let beside = swap::beside(root);
     disk.remove_folder(&swap::workshop(root))?;
     let written = Draft::new(sources, &beside, disk)
-        .and_then(|draft| draft.write(&cuts, progress))
+        .and_then(|draft| draft.write(cuts, progress))
         .and_then(|made| {
             go_on(progress, "checking", 0.95)?;
             sound(&beside, sources).map(|()| made)

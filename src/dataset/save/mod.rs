@@ -133,7 +133,7 @@ impl Store {
                 self.plan.cameras[empty].name
             )
         } else {
-            return self.check_films(parts);
+            return Self::check_films(parts);
         };
         Err(Error::Malformed {
             path: self.plan.root.join(&parts.journal),
@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// One picture more or less would shift every later one of the data set against its row, and nobody would be told.
-    fn check_films(&self, parts: &EpisodeParts) -> Result<(), Error> {
+    fn check_films(parts: &EpisodeParts) -> Result<(), Error> {
         let rows = parts.rows.len();
         for video in &parts.videos {
             let pictures = Contents::read(&video.path)?.len();

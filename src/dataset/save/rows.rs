@@ -61,7 +61,7 @@ pub(super) fn table(plan: &Plan, parts: &EpisodeParts, standing: &Standing<'_>) 
 
 fn add_provenance(table: &mut Table, rows: &[RowRecord], outcome: Outcome) {
     let mut whole = |name, of: &dyn Fn(&RowRecord) -> i64| {
-        table.put(Column::integers(name, rows.iter().map(of)))
+        table.put(Column::integers(name, rows.iter().map(of)));
     };
     whole(columns::DRIVER, &|row| driver_number(row.provenance.driver));
     whole(columns::INTERVENTION, &|row| {

@@ -135,17 +135,17 @@ impl Info {
 
     /// The table of rows, v3.0.
     pub fn rows_path(&self, root: &Path, place: FilePlace) -> Result<PathBuf, Error> {
-        self.fill(root, &self.data_path, &numbers(place), None)
+        fill(root, &self.data_path, &numbers(place), None)
     }
 
     /// The film of a camera, v3.0.
     pub fn video_path(&self, root: &Path, key: &str, place: FilePlace) -> Result<PathBuf, Error> {
-        self.fill(root, self.video_template(root)?, &numbers(place), Some(key))
+        fill(root, self.video_template(root)?, &numbers(place), Some(key))
     }
 
     /// The table of one episode's rows, v2.
     pub fn episode_rows_path(&self, root: &Path, episode: usize) -> Result<PathBuf, Error> {
-        self.fill(root, &self.data_path, &self.v2_numbers(episode), None)
+        fill(root, &self.data_path, &self.v2_numbers(episode), None)
     }
 
     /// One episode's film of a camera, v2.
@@ -156,7 +156,7 @@ impl Info {
         episode: usize,
     ) -> Result<PathBuf, Error> {
         let numbers = self.v2_numbers(episode);
-        self.fill(root, self.video_template(root)?, &numbers, Some(key))
+        fill(root, self.video_template(root)?, &numbers, Some(key))
     }
 
     fn v2_numbers(&self, episode: usize) -> [(&'static str, usize); 2] {
@@ -172,20 +172,19 @@ impl Info {
             why: "it has films but no `video_path`".to_owned(),
         })
     }
+}
 
-    fn fill(
-        &self,
-        root: &Path,
-        template: &str,
-        numbers: &[(&str, usize)],
-        key: Option<&str>,
-    ) -> Result<PathBuf, Error> {
-        let path = expand(template, numbers, key).ok_or_else(|| Error::Malformed {
-            path: root.join(PATH),
-            why: format!("the path `{template}` cannot be filled in, or leaves the folder"),
-        })?;
-        Ok(root.join(path))
-    }
+fn fill(
+    root: &Path,
+    template: &str,
+    numbers: &[(&str, usize)],
+    key: Option<&str>,
+) -> Result<PathBuf, Error> {
+    let path = expand(template, numbers, key).ok_or_else(|| Error::Malformed {
+        path: root.join(PATH),
+        why: format!("the path `{template}` cannot be filled in, or leaves the folder"),
+    })?;
+    Ok(root.join(path))
 }
 
 fn numbers(place: FilePlace) -> [(&'static str, usize); 2] {

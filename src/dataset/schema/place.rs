@@ -66,7 +66,7 @@ pub fn expand(
                 "" => 0,
                 digits => digits.parse().ok().filter(|&digits| digits < 32)?,
             };
-            path.push_str(&format!("{number:0digits$}"));
+            path += format!("{number:0digits$}").as_str();
         }
         rest = after;
     }

@@ -194,7 +194,7 @@ pub(super) fn array(feature: &Feature, values: &Values) -> Result<ArrayRef, Stri
     };
     match &column_type {
         DataType::FixedSizeList(field, width) => {
-            if values.len() % (*width).max(1) as usize != 0 {
+            if !values.len().is_multiple_of((*width).max(1) as usize) {
                 return Err(format!(
                     "{} values are no whole rows of {width}",
                     values.len()
@@ -227,18 +227,17 @@ fn scalars(of: &DataType, values: &Values) -> Option<ArrayRef> {
         }
         (DataType::Boolean, values) => {
             let mut truths = BooleanBuilder::new();
-            values
-                .integers()?
-                .into_iter()
-                .for_each(|value| truths.append_value(value != 0));
+            for value in values.integers()? {
+                truths.append_value(value != 0);
+            }
             Arc::new(truths.finish())
         }
         (DataType::Utf8, Values::Texts(texts)) => Arc::new(StringArray::from_iter_values(texts)),
         (DataType::Struct(fields), Values::Pictures(pictures)) => {
             let mut bytes = BinaryBuilder::new();
-            pictures
-                .iter()
-                .for_each(|picture| bytes.append_value(picture));
+            for picture in pictures {
+                bytes.append_value(picture);
+            }
             let paths = StringArray::from(vec![None::<&str>; pictures.len()]);
             let columns: Vec<ArrayRef> = vec![Arc::new(bytes.finish()), Arc::new(paths)];
             Arc::new(StructArray::new(fields.clone(), columns, None))

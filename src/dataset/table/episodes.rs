@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, Int64Builder, ListBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, new_null_array};
+use arrow_array::{Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::array::{element, flatten, list_at};
@@ -327,7 +327,7 @@ pub fn write(
     let batch = RecordBatch::try_new(SchemaRef::clone(schema), arrays.collect());
     let batch = batch.map_err(|error| malformed(path, &error.to_string()));
     disk.replace_by(path, |file| {
-        parquet::write(path, file, SchemaRef::clone(schema), None, [batch])
+        parquet::write(path, file, schema, None, [batch])
     })
 }
 
@@ -337,7 +337,7 @@ fn column(name: &str, of: &DataType, episodes: &[Episode]) -> Option<ArrayRef> {
         let values = episodes
             .iter()
             .map(|episode| value(episode).map(|value| value as i64));
-        Arc::new(Int64Array::from_iter(values))
+        Arc::new(values.collect::<Int64Array>())
     };
     let array = match name {
         "episode_index" => whole(&|episode| Some(episode.index)),
@@ -370,7 +370,7 @@ fn column(name: &str, of: &DataType, episodes: &[Episode]) -> Option<ArrayRef> {
 }
 
 fn real(episodes: &[Episode], value: impl Fn(&Episode) -> Option<f64>) -> ArrayRef {
-    Arc::new(Float64Array::from_iter(episodes.iter().map(value)))
+    Arc::new(episodes.iter().map(value).collect::<Float64Array>())
 }
 
 fn texts(episodes: &[Episode]) -> ArrayRef {

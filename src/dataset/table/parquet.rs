@@ -81,13 +81,13 @@ fn properties() -> WriterProperties {
 pub(super) fn write<W: Write + Send>(
     path: &Path,
     into: W,
-    schema: SchemaRef,
+    schema: &SchemaRef,
     old: Option<(&Path, usize)>,
     batches: impl IntoIterator<Item = Result<RecordBatch, Error>>,
 ) -> Result<(), Error> {
     let failed = |error| broken(path, error);
-    let writer = ArrowWriter::try_new(into, SchemaRef::clone(&schema), Some(properties()))
-        .map_err(failed)?;
+    let writer =
+        ArrowWriter::try_new(into, SchemaRef::clone(schema), Some(properties())).map_err(failed)?;
     let (mut file, columns) = writer.into_serialized_writer().map_err(failed)?;
     if let Some((old, kept)) = old {
         let source = fs::File::open(old).map_err(|error| at(old, error))?;
@@ -112,7 +112,7 @@ pub(super) fn write<W: Write + Send>(
         let batch = batch?;
         let at = file.flushed_row_groups().len();
         let mut writers = columns.create_column_writers(at).map_err(failed)?;
-        encode(&schema, &batch, &mut writers).map_err(failed)?;
+        encode(schema, &batch, &mut writers).map_err(failed)?;
         let mut group = file.next_row_group().map_err(failed)?;
         for column in writers {
             let chunk = column.close().map_err(failed)?;

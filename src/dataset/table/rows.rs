@@ -95,7 +95,7 @@ pub fn write_after(
         .map(|table| batch(path, features, &schema, &table?));
     let old = (kept > 0).then_some((path, kept));
     disk.replace_by(path, |file| {
-        parquet::write(path, file, SchemaRef::clone(&schema), old, batches)
+        parquet::write(path, file, &schema, old, batches)
     })
 }
 

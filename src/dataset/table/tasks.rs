@@ -102,7 +102,7 @@ pub fn write(disk: &Disk, root: &Path, tasks: &[String]) -> Result<(), Error> {
     );
     let batch = batch.map_err(|error| malformed(&path, &error.to_string()));
     disk.replace_by(&path, |file| {
-        parquet::write(&path, file, schema, None, [batch])
+        parquet::write(&path, file, &schema, None, [batch])
     })
 }
 

@@ -155,12 +155,13 @@ fn joining_films_that_fails_anywhere_leaves_them_whole() {
         }
     }
     let mut at = 0;
+    let step = step() as u64;
     loop {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("set");
         copy(&original, &root);
         let plan = plan(&root);
-        let failure = FAILURES[at as usize % FAILURES.len()];
+        let failure = FAILURES[(at / step) as usize % FAILURES.len()];
         let disk = Disk::failing(at, failure);
         let joined = Store::open(&plan, &disk).and_then(|mut store| store.pack());
         let when = format!("{failure:?} at {at}");
@@ -175,7 +176,7 @@ fn joining_films_that_fails_anywhere_leaves_them_whole() {
             assert_eq!(joined.unwrap(), 4);
             break;
         }
-        at += 1;
+        at += step;
     }
     assert!(at > 20, "only {at} operations");
 }
