@@ -88,9 +88,8 @@ impl Disk {
         let only_read = || io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "read-only (test)");
         let killed = || io::Error::other("killed (test)");
         match plan.failure {
-            Failure::Full if need == Need::Room => Err(full()),
             Failure::HalfWritten if need == Need::Room && first => Ok(Leave::Half(full())),
-            Failure::HalfWritten if need == Need::Room => Err(full()),
+            Failure::Full | Failure::HalfWritten if need == Need::Room => Err(full()),
             Failure::ReadOnly => Err(only_read()),
             Failure::Killed if first => Ok(Leave::Half(killed())),
             Failure::Killed => Err(killed()),

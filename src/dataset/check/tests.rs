@@ -153,12 +153,12 @@ fn rows_that_are_not_as_declared_are_errors() {
         info.features
             .push("reward", Feature::scalar(Dtype::Float32));
         write_rows(root, &info, |table| {
-            table.put(Column::floats("reward", 1, vec![0.0; 210]))
+            table.put(Column::floats("reward", 1, vec![0.0; 210]));
         });
     });
     is_error("data.columns", |root| {
         change_info(root, |info| {
-            info["features"]["reward"] = json!({"dtype": "float32", "shape": [1], "names": null})
+            info["features"]["reward"] = json!({"dtype": "float32", "shape": [1], "names": null});
         });
     });
     is_error("data.unreadable", |root| {
@@ -169,14 +169,14 @@ fn rows_that_are_not_as_declared_are_errors() {
         change_rows(root, |table| {
             floats(table, "timestamp")
                 .iter_mut()
-                .for_each(|it| *it += 2e-4)
+                .for_each(|it| *it += 2e-4);
         });
     });
     is_error("data.frame_index", |root| {
         change_rows(root, |table| integers(table, "frame_index")[70] = 3);
     });
     is_error("data.index", |root| {
-        change_rows(root, |table| integers(table, "index")[209] = 0)
+        change_rows(root, |table| integers(table, "index")[209] = 0);
     });
     is_error("data.task_index", |root| {
         change_rows(root, |table| integers(table, "task_index")[0] = 9);
@@ -185,17 +185,17 @@ fn rows_that_are_not_as_declared_are_errors() {
         change_rows(root, |table| {
             integers(table, "task_index")
                 .iter_mut()
-                .for_each(|it| *it = 1 - *it)
+                .for_each(|it| *it = 1 - *it);
         });
     });
     is_error("data.nonfinite", |root| {
-        change_rows(root, |table| floats(table, "action")[8] = f64::NAN)
+        change_rows(root, |table| floats(table, "action")[8] = f64::NAN);
     });
     is_error("data.extra_episode", |root| {
         change_rows(root, |table| integers(table, "episode_index")[0] = 7);
     });
     is_error("data.missing", |root| {
-        fs::remove_file(root.join(TABLE)).unwrap()
+        fs::remove_file(root.join(TABLE)).unwrap();
     });
     is_error("data.orphan", |root| {
         fs::copy(
@@ -226,52 +226,52 @@ fn lists_that_lead_elsewhere_are_errors() {
         );
     });
     is_error("tasks.order", |root| {
-        write_tasks(root, Some(PANDAS), [1, 0])
+        write_tasks(root, Some(PANDAS), [1, 0]);
     });
     is_error("tasks.missing", |root| {
-        fs::remove_file(root.join(tasks::PATH)).unwrap()
+        fs::remove_file(root.join(tasks::PATH)).unwrap();
     });
     is_error("episodes.order", |root| {
-        change_episodes(root, |listed| listed.reverse())
+        change_episodes(root, |listed| listed.reverse());
     });
     is_error("episodes.range", |root| {
-        change_episodes(root, |listed| listed[2].from += 1)
+        change_episodes(root, |listed| listed[2].from += 1);
     });
     is_error("episodes.missing", |root| {
-        fs::remove_dir_all(root.join("meta/episodes")).unwrap()
+        fs::remove_dir_all(root.join("meta/episodes")).unwrap();
     });
     is_error("episodes.frames", |root| {
-        change_info(root, |info| info["total_frames"] = json!(300))
+        change_info(root, |info| info["total_frames"] = json!(300));
     });
     is_error("episodes.total", |root| {
-        change_info(root, |info| info["total_episodes"] = json!(5))
+        change_info(root, |info| info["total_episodes"] = json!(5));
     });
     is_error("tasks.total", |root| {
-        change_info(root, |info| info["total_tasks"] = json!(1))
+        change_info(root, |info| info["total_tasks"] = json!(1));
     });
     is_error("episodes.unreadable", |root| {
         change_info(root, |info| info["codebase_version"] = json!("v2.1"));
     });
     is_error("info.unreadable", |root| {
-        fs::write(root.join("meta/info.json"), "{").unwrap()
+        fs::write(root.join("meta/info.json"), "{").unwrap();
     });
     is_error("info.unreadable", |root| {
-        change_info(root, |info| info["fps"] = json!(29.97))
+        change_info(root, |info| info["fps"] = json!(29.97));
     });
     is_error("info.default_feature", |root| {
         change_info(root, |info| {
-            info["features"]["timestamp"]["dtype"] = json!("float64")
+            info["features"]["timestamp"]["dtype"] = json!("float64");
         });
     });
     is_error("stats.differ", |root| {
-        change_stats(root, |stats| stats["action"]["mean"][2] = json!(200.0))
+        change_stats(root, |stats| stats["action"]["mean"][2] = json!(200.0));
     });
     is_error("stats.shape", |root| {
-        change_stats(root, |stats| stats["action"]["mean"] = json!([1.0]))
+        change_stats(root, |stats| stats["action"]["mean"] = json!([1.0]));
     });
     is_error("stats.range", |root| {
         change_stats(root, |stats| {
-            stats["observation.images.front"]["mean"] = json!([[[90.0]], [[90.0]], [[90.0]]])
+            stats["observation.images.front"]["mean"] = json!([[[90.0]], [[90.0]], [[90.0]]]);
         });
     });
 }
@@ -286,7 +286,7 @@ fn change_stats(root: &Path, change: impl FnOnce(&mut serde_json::Value)) {
 #[test]
 fn films_that_show_other_pictures_are_errors() {
     is_error("video.missing", |root| {
-        fs::remove_file(root.join(FILM)).unwrap()
+        fs::remove_file(root.join(FILM)).unwrap();
     });
     is_error("video.frames", |root| film_of(root, &[0..209]));
     is_error("video.frames", |root| film_of(root, &[0..101, 102..210]));
@@ -300,18 +300,18 @@ fn films_that_show_other_pictures_are_errors() {
     });
     // The clock of the track, behind version, flags and two dates.
     is_error("video.pts", |root| {
-        patch(root, b"mdhd", 12, &1000_u32.to_be_bytes())
+        patch(root, b"mdhd", 12, &1000_u32.to_be_bytes());
     });
     // An edit list that leaves the first picture out.
     is_error("video.pts", |root| {
-        patch(root, b"elst", 12, &512_u32.to_be_bytes())
+        patch(root, b"elst", 12, &512_u32.to_be_bytes());
     });
     is_error("video.from_timestamp", |root| {
         change_episodes(root, |listed| listed[1].films[0].1.from_s += 1.0 / 30.0);
     });
     is_error("video.size", |root| {
         change_info(root, |info| {
-            info["features"]["observation.images.front"]["shape"] = json!([240, 320, 3])
+            info["features"]["observation.images.front"]["shape"] = json!([240, 320, 3]);
         });
     });
 }
@@ -319,24 +319,24 @@ fn films_that_show_other_pictures_are_errors() {
 #[test]
 fn what_lerobot_bears_is_no_error() {
     is_borne("no statistics", |root| {
-        fs::remove_file(root.join("meta/stats.json")).unwrap()
+        fs::remove_file(root.join("meta/stats.json")).unwrap();
     });
     is_borne("unknown keys", |root| {
-        change_info(root, |info| info["mine"] = json!(1))
+        change_info(root, |info| info["mine"] = json!(1));
     });
     is_borne("a newer minor version", |root| {
-        change_info(root, |info| info["codebase_version"] = json!("v3.1"))
+        change_info(root, |info| info["codebase_version"] = json!("v3.1"));
     });
     is_borne("whole fps as a float", |root| {
-        change_info(root, |info| info["fps"] = json!(30.0))
+        change_info(root, |info| info["fps"] = json!(30.0));
     });
     is_borne("no robot", |root| {
         change_info(root, |info| {
-            drop(info.as_object_mut().unwrap().remove("robot_type"))
-        })
+            drop(info.as_object_mut().unwrap().remove("robot_type"));
+        });
     });
     is_borne("files at the root", |root| {
-        fs::write(root.join("README.md"), "mine").unwrap()
+        fs::write(root.join("README.md"), "mine").unwrap();
     });
     is_borne("a declared column", |root| {
         let mut info = Info::read(root).unwrap();
@@ -344,14 +344,14 @@ fn what_lerobot_bears_is_no_error() {
             .push("reward", Feature::scalar(Dtype::Float32));
         info.write(root, &Disk::new()).unwrap();
         write_rows(root, &info, |table| {
-            table.put(Column::floats("reward", 1, vec![0.5; 210]))
+            table.put(Column::floats("reward", 1, vec![0.5; 210]));
         });
     });
     is_borne("the film cut and joined again", |root| {
-        film_of(root, &[0..60, 60..210])
+        film_of(root, &[0..60, 60..210]);
     });
     is_borne("tasks with a plain pandas footer", |root| {
-        write_tasks(root, Some(PANDAS), [0, 1])
+        write_tasks(root, Some(PANDAS), [0, 1]);
     });
 }
 
@@ -378,7 +378,7 @@ fn what_was_interrupted_is_told() {
         );
     }
     is_error("leftover.edit", |root| {
-        fs::create_dir_all(root.join(".edit")).unwrap()
+        fs::create_dir_all(root.join(".edit")).unwrap();
     });
 }
 

@@ -33,9 +33,9 @@ pub fn copy_folder(from: &Path, to: &Path) {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
         if path.is_dir() {
-            copy_folder(&path, &target)
+            copy_folder(&path, &target);
         } else {
-            drop(fs::copy(&path, &target).unwrap())
+            fs::copy(&path, &target).unwrap();
         }
     }
 }

@@ -173,7 +173,7 @@ mod tests {
         SessionView {
             phase,
             since: Duration::from_secs(10),
-            limit: Some(Duration::from_secs(60)),
+            limit: Some(Duration::from_mins(1)),
             kept: 6,
             wanted: 50,
             ..SessionView::default()

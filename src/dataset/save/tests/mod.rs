@@ -2,6 +2,7 @@
 
 mod faults;
 mod packing;
+mod promises;
 mod resume;
 
 use std::fs;
