@@ -15,6 +15,7 @@ use serde_json::json;
 use super::{Depth, Report, Severity, check};
 use crate::dataset::Disk;
 use crate::dataset::read::sample::{SAMPLE, change_info, copied, cut, older, recorded};
+use crate::dataset::schema::FilePlace;
 use crate::dataset::schema::{Dtype, Feature, Info};
 use crate::dataset::table::{Column, Table, Values, episodes, rows, tasks};
 
@@ -81,7 +82,7 @@ fn integers<'a>(table: &'a mut Table, name: &str) -> &'a mut Vec<i64> {
 
 fn change_episodes(root: &Path, change: impl FnOnce(&mut Vec<episodes::Episode>)) {
     let info = Info::read(root).unwrap();
-    let path = episodes::path(root, Default::default());
+    let path = episodes::path(root, FilePlace::default());
     let mut listed = episodes::read_file(&path, &info.features).unwrap();
     change(&mut listed);
     let schema = episodes::schema(&info.features);
@@ -116,10 +117,10 @@ const PANDAS: &str =
     r#"{"index_columns":["task"],"columns":[{"name":"task","field_name":"task"}]}"#;
 
 /// Changes bytes behind the first box of this type.
-fn patch(root: &Path, kind: &[u8; 4], offset: usize, bytes: &[u8]) {
+fn patch(root: &Path, kind: [u8; 4], offset: usize, bytes: &[u8]) {
     let path = root.join(FILM);
     let mut film = fs::read(&path).unwrap();
-    let at = film.windows(4).position(|it| it == kind).unwrap() + 4 + offset;
+    let at = film.windows(4).position(|it| *it == kind).unwrap() + 4 + offset;
     film[at..at + bytes.len()].copy_from_slice(bytes);
     fs::write(path, film).unwrap();
 }
@@ -167,9 +168,9 @@ fn rows_that_are_not_as_declared_are_errors() {
     });
     is_error("data.timestamp", |root| {
         change_rows(root, |table| {
-            floats(table, "timestamp")
-                .iter_mut()
-                .for_each(|it| *it += 2e-4);
+            for it in floats(table, "timestamp") {
+                *it += 2e-4;
+            }
         });
     });
     is_error("data.frame_index", |root| {
@@ -183,9 +184,9 @@ fn rows_that_are_not_as_declared_are_errors() {
     });
     is_error("data.tasks", |root| {
         change_rows(root, |table| {
-            integers(table, "task_index")
-                .iter_mut()
-                .for_each(|it| *it = 1 - *it);
+            for it in integers(table, "task_index") {
+                *it = 1 - *it;
+            }
         });
     });
     is_error("data.nonfinite", |root| {
@@ -288,7 +289,9 @@ fn films_that_show_other_pictures_are_errors() {
     is_error("video.missing", |root| {
         fs::remove_file(root.join(FILM)).unwrap();
     });
-    is_error("video.frames", |root| film_of(root, &[0..209]));
+    is_error("video.frames", |root| {
+        film_of(root, std::slice::from_ref(&(0..209)));
+    });
     is_error("video.frames", |root| film_of(root, &[0..101, 102..210]));
     is_error("video.frames", |root| film_of(root, &[0..210, 0..2]));
     is_error("video.unreadable", |root| {
@@ -300,11 +303,11 @@ fn films_that_show_other_pictures_are_errors() {
     });
     // The clock of the track, behind version, flags and two dates.
     is_error("video.pts", |root| {
-        patch(root, b"mdhd", 12, &1000_u32.to_be_bytes());
+        patch(root, *b"mdhd", 12, &1000_u32.to_be_bytes());
     });
     // An edit list that leaves the first picture out.
     is_error("video.pts", |root| {
-        patch(root, b"elst", 12, &512_u32.to_be_bytes());
+        patch(root, *b"elst", 12, &512_u32.to_be_bytes());
     });
     is_error("video.from_timestamp", |root| {
         change_episodes(root, |listed| listed[1].films[0].1.from_s += 1.0 / 30.0);

@@ -114,7 +114,7 @@ pub fn extract(
 ) -> Result<Edited, Error> {
     unsettled(root)?;
     let source = Dataset::open(root)?;
-    let cuts: Vec<_> = episodes
+    let cuts = episodes
         .iter()
         .map(|&episode| Ok(Cut::whole(0, source.episode(episode)?)))
         .collect::<Result<Vec<_>, Error>>()?;

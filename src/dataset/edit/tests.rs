@@ -12,8 +12,8 @@ fn go() -> impl FnMut(&str, f32) -> ControlFlow<()> {
     |_, _| ControlFlow::Continue(())
 }
 
-fn edit(root: &Path, edit: Edit) -> Edited {
-    let made = apply(root, &edit, &Disk::new(), &mut go()).unwrap();
+fn edit(root: &Path, edit: &Edit) -> Edited {
+    let made = apply(root, edit, &Disk::new(), &mut go()).unwrap();
     is_sound(root);
     made
 }
@@ -60,7 +60,7 @@ fn same(a: &mut Dataset, at: usize, b: &mut Dataset, bt: usize, rows: &[(usize, 
 #[test]
 fn deleting_moves_the_others_up_and_encodes_nothing() {
     let (_guard, root) = copied();
-    let made = edit(&root, Edit::Delete(vec![1]));
+    let made = edit(&root, &Edit::Delete(vec![1]));
     assert_eq!((made.episodes, made.frames, made.encoded), (3, 165, 0));
     assert_eq!(lengths(&root), [60, 75, 30]);
     let (mut new, mut old) = (
@@ -87,7 +87,7 @@ fn what_is_left_of_many_deletions_is_what_was_recorded() {
     recorded(&root, &[6, 5, 9, 4, 7]);
     let kept = folder.path().join("kept");
     copy_folder(&root, &kept);
-    edit(&root, Edit::Delete(vec![3, 0]));
+    edit(&root, &Edit::Delete(vec![3, 0]));
     assert_eq!(lengths(&root), [5, 9, 7]);
     let (mut new, mut old) = (Dataset::open(&root).unwrap(), Dataset::open(&kept).unwrap());
     for (now, before) in [(0, 1), (1, 2), (2, 4)] {
@@ -106,7 +106,7 @@ fn a_trim_keeps_rows_and_pictures_together() {
     copy_folder(&root, &kept);
     let made = edit(
         &root,
-        Edit::Trim {
+        &Edit::Trim {
             episode: 1,
             rows: 3..9,
         },
@@ -133,7 +133,7 @@ fn a_trim_of_lerobots_films_copies_from_a_key_frame_or_is_refused_with_words() {
     let (_guard, root) = copied();
     let made = edit(
         &root,
-        Edit::Trim {
+        &Edit::Trim {
             episode: 2,
             rows: 10..60,
         },
@@ -171,7 +171,7 @@ fn tasks_and_marks_are_changed_in_rows_and_lists() {
     let task = "fold the towel".to_owned();
     let made = edit(
         &root,
-        Edit::Relabel {
+        &Edit::Relabel {
             episodes: vec![0, 2],
             task,
         },
@@ -180,7 +180,7 @@ fn tasks_and_marks_are_changed_in_rows_and_lists() {
     let outcome = Outcome::Failure;
     edit(
         &root,
-        Edit::Mark {
+        &Edit::Mark {
             episodes: vec![2],
             outcome,
         },
@@ -206,7 +206,7 @@ fn a_set_of_lerobot_gets_a_column_for_marks() {
     let outcome = Outcome::Success;
     edit(
         &root,
-        Edit::Mark {
+        &Edit::Mark {
             episodes: vec![1],
             outcome,
         },
@@ -272,7 +272,7 @@ fn sets_that_are_alike_become_one() {
     is_sound(&into);
     assert_eq!(lengths(&into), [3, 4, 5]);
     assert_eq!((lengths(&a).len(), lengths(&b).len()), (2, 1));
-    let said = merge(&[a.clone()], &into, &Disk::new(), &mut go()).unwrap_err();
+    let said = merge(std::slice::from_ref(&a), &into, &Disk::new(), &mut go()).unwrap_err();
     assert!(said.to_string().contains("already"), "{said}");
     let half = folder.path().join("half");
     extract(&into, &[2, 0], &half, &Disk::new(), &mut go()).unwrap();
@@ -293,7 +293,7 @@ fn sets_that_are_alike_become_one() {
 fn layout_2_becomes_layout_3() {
     let (_guard, root) = older();
     let into = root.with_file_name("new");
-    let made = merge(&[root.clone()], &into, &Disk::new(), &mut go()).unwrap();
+    let made = merge(std::slice::from_ref(&root), &into, &Disk::new(), &mut go()).unwrap();
     assert_eq!((made.frames, made.encoded), (210, 0));
     is_sound(&into);
     let (mut new, mut old) = (

@@ -1,5 +1,6 @@
 //! For tests: LeRobot's own small data set, copied to be changed, and the same in layout 2.1.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,14 +69,14 @@ pub fn older() -> (tempfile::TempDir, PathBuf) {
             cut(
                 &Path::new(SAMPLE).join(&span.film),
                 &film,
-                &[first..first + episode.length],
+                std::slice::from_ref(&(first..first + episode.length)),
             );
         }
         let line = json!({"episode_index": episode.index, "tasks": episode.tasks, "length": episode.length});
-        lines.push_str(&format!("{line}\n"));
+        writeln!(lines, "{line}").unwrap();
         let line =
             json!({"episode_index": episode.index, "stats": to_json(&listed.stats, features)});
-        stats.push_str(&format!("{line}\n"));
+        writeln!(stats, "{line}").unwrap();
     }
     fs::write(root.join("meta/episodes.jsonl"), lines).unwrap();
     fs::write(root.join("meta/episodes_stats.jsonl"), stats).unwrap();

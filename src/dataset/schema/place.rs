@@ -1,5 +1,6 @@
 //! Where the files of a data set lie: path templates of `info.json`, and how files are numbered.
 
+use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ pub fn expand(
                 "" => 0,
                 digits => digits.parse().ok().filter(|&digits| digits < 32)?,
             };
-            path += format!("{number:0digits$}").as_str();
+            write!(path, "{number:0digits$}").ok()?;
         }
         rest = after;
     }

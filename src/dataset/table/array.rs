@@ -227,9 +227,10 @@ fn scalars(of: &DataType, values: &Values) -> Option<ArrayRef> {
         }
         (DataType::Boolean, values) => {
             let mut truths = BooleanBuilder::new();
-            for value in values.integers()? {
-                truths.append_value(value != 0);
-            }
+            values
+                .integers()?
+                .into_iter()
+                .for_each(|value| truths.append_value(value != 0));
             Arc::new(truths.finish())
         }
         (DataType::Utf8, Values::Texts(texts)) => Arc::new(StringArray::from_iter_values(texts)),

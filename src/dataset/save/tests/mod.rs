@@ -127,9 +127,9 @@ fn files_in(root: &Path) -> Vec<String> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                list(&path, into)
+                list(&path, into);
             } else {
-                into.push(path)
+                into.push(path);
             }
         }
     }
@@ -147,6 +147,12 @@ fn files_in(root: &Path) -> Vec<String> {
     files
 }
 
+fn is_a(file: &str, extension: &str) -> bool {
+    Path::new(file)
+        .extension()
+        .is_some_and(|is| is == extension)
+}
+
 #[test]
 fn episodes_make_a_sound_data_set() {
     let folder = tempfile::tempdir().unwrap();
@@ -158,7 +164,7 @@ fn episodes_make_a_sound_data_set() {
         let parts = parts(&plan, folder.path(), &format!("ep-{at}"), length);
         let mut stages = vec![];
         let saved = store.save_telling(&parts, &mut |stage, share| {
-            stages.push((stage.to_owned(), share))
+            stages.push((stage.to_owned(), share));
         });
         assert_eq!(saved.unwrap(), at);
         assert!(

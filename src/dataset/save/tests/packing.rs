@@ -7,7 +7,7 @@ use crate::dataset::read::Dataset;
 pub(super) fn films(root: &Path) -> usize {
     files_in(root)
         .iter()
-        .filter(|file| file.ends_with(".mp4"))
+        .filter(|file| is_a(file, "mp4"))
         .count()
 }
 
