@@ -94,7 +94,7 @@ fn a_save_that_fails_anywhere_neither_loses_nor_doubles() {
         saved.is_ok()
     };
     let operations = at_each(&original, 2, save, |plan, _, when| {
-        looks_sound(plan, folder.path(), 2, when)
+        looks_sound(plan, folder.path(), 2, when);
     });
     assert!(operations > 30, "only {operations} operations");
 }
@@ -110,7 +110,7 @@ fn a_first_save_that_fails_anywhere_leaves_a_data_set_to_begin_with() {
         saved.is_ok()
     };
     at_each(&empty, 0, save, |plan, _, when| {
-        looks_sound(plan, folder.path(), 0, when)
+        looks_sound(plan, folder.path(), 0, when);
     });
 }
 
