@@ -144,7 +144,7 @@ fn move_in(root: &Path, family: &str, disk: &Disk) -> Result<(), Error> {
 pub fn is_being_saved(root: &Path) -> bool {
     let text = std::fs::read_to_string(root.join(WORKSHOP).join("saves.json")).unwrap_or_default();
     let ledger: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    ["saving"]
+    ["saving", "packing"]
         .iter()
         .any(|it| ledger.get(it).is_some_and(|it| !it.is_null()))
 }

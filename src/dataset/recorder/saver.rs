@@ -191,12 +191,17 @@ impl Desk {
         Ok(held)
     }
 
-    /// Removes the folder of the journals if none is left. The store's lock is held meanwhile, so that no other program begins
-    /// one there.
-    fn tidy(&self) {
-        let Some(_) = &self.store else {
+    /// Joins the session's films, and removes the folder of the journals if none is left. The store's lock is held meanwhile, so
+    /// that no other program begins one there.
+    fn tidy(&mut self) {
+        let Some(store) = &mut self.store else {
             return;
         };
+        if let Err(error) = store.pack() {
+            // The data set is whole in its many films. What was begun is written down in that folder and finished at the next opening.
+            log::warn!("the films are not joined: {error}");
+            return;
+        }
         if let Err(error) = self.shelf.close() {
             // The data set is whole; a folder that LeRobot looks past is all that stays.
             log::warn!("the folder of the journals stays: {error}");

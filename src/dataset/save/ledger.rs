@@ -24,6 +24,9 @@ pub struct Ledger {
     /// The save that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<Saving>,
+    /// The joining of films that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
 }
 
 /// A save that runs, and what it makes: to be taken back if the episode did not get into the table of episodes.
@@ -37,6 +40,21 @@ pub struct Saving {
     pub place: FilePlace,
     pub kept: usize,
     /// New films, relative to the data set.
+    pub films: Vec<PathBuf>,
+}
+
+/// A joining of films that runs: once the joined film is there, the table of episodes follows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packing {
+    /// The camera.
+    pub key: String,
+    /// The film that the others are joined to. It grows in place, so that what pointed into it still does.
+    pub into: FilePlace,
+    /// Its pictures once it is joined.
+    pub rows: usize,
+    /// All its episodes then, and the picture that each begins with.
+    pub moved: Vec<(usize, usize)>,
+    /// The others, relative to the data set.
     pub films: Vec<PathBuf>,
 }
 

@@ -5,6 +5,7 @@
 //! back at the next opening, after it everything is finished.
 
 mod ledger;
+mod pack;
 mod parts;
 mod rows;
 mod state;
@@ -18,8 +19,9 @@ pub use rows::{driver_number, outcome_number};
 
 use crate::dataset::edit::settle;
 use crate::dataset::lock::Lock;
-use crate::dataset::schema::{FilePlace, Info, camera_key};
+use crate::dataset::schema::{Feature, Features, FilePlace, Info, camera_key};
 use crate::dataset::table::{self, Episode, Span, Table, episodes};
+use crate::dataset::video::mp4::Contents;
 use crate::dataset::{Disk, Error, Plan};
 
 use ledger::Saving;
@@ -56,8 +58,10 @@ impl Store {
         let lock = Lock::take(&plan.root)?;
         // While an edit is half in its place there is no list of episodes: nothing may begin a new one.
         settle(&plan.root, disk)?;
+        let state = State::read(plan, disk)?;
+        tell_codec(plan, &state.info);
         Ok(Self {
-            state: State::read(plan, disk)?,
+            state,
             plan: plan.clone(),
             disk: disk.clone(),
             stale: false,
@@ -129,12 +133,27 @@ impl Store {
                 self.plan.cameras[empty].name
             )
         } else {
-            return Ok(());
+            return Self::check_films(parts);
         };
         Err(Error::Malformed {
             path: self.plan.root.join(&parts.journal),
             why,
         })
+    }
+
+    /// One picture more or less would shift every later one of the data set against its row, and nobody would be told.
+    fn check_films(parts: &EpisodeParts) -> Result<(), Error> {
+        let rows = parts.rows.len();
+        for video in &parts.videos {
+            let pictures = Contents::read(&video.path)?.len();
+            if pictures != rows {
+                return Err(Error::Malformed {
+                    path: video.path.clone(),
+                    why: format!("it has {pictures} pictures for {rows} rows"),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, parts: &EpisodeParts, stage: Telling<'_>) -> Result<usize, Error> {
@@ -414,6 +433,21 @@ fn sensible(plan: &Plan) -> Result<(), Error> {
             why,
         }),
         None => Ok(()),
+    }
+}
+
+/// LeRobot reads films of two codecs in one data set; its tools encode by the one that is declared.
+fn tell_codec(plan: &Plan, info: &Info) {
+    let wanted = Features::from_plan(plan);
+    for (key, feature) in wanted.videos() {
+        let there = info.features.get(key).and_then(Feature::codec);
+        let new = feature.codec();
+        if there != new && info.total_episodes > 0 {
+            let (there, new) = (there.unwrap_or("unknown"), new.unwrap_or("unknown"));
+            log::warn!(
+                "the films of `{key}` are {there}; new ones will be {new}, which LeRobot reads, too"
+            );
+        }
     }
 }
 

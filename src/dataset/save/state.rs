@@ -116,15 +116,22 @@ impl State {
 
     /// Finishes what was interrupted where the episode is in its table, and takes it back where it is not.
     fn settle(&mut self, root: &Path, disk: &Disk) -> Result<(), Error> {
-        let Some(saving) = &self.ledger.saving else {
+        if self.ledger.saving.is_none() && self.ledger.packing.is_none() {
             return Ok(());
-        };
-        let made = (saving.rows, saving.from, saving.place);
-        let is = |episode: &Episode| (episode.length, episode.from, episode.rows) == made;
-        let saved = self.episodes.get(saving.episode).is_some_and(is);
-        if !saved {
-            self.take_back(root, disk)?;
-            self.ledger.saving = None;
+        }
+        if let Some(packing) = self.ledger.packing.take() {
+            self.finish_packing(root, disk, &packing)?;
+        }
+        if let Some(saving) = self.ledger.saving.clone() {
+            let is = |episode: &Episode| {
+                (episode.length, episode.from, episode.rows)
+                    == (saving.rows, saving.from, saving.place)
+            };
+            let saved = self.episodes.get(saving.episode).is_some_and(is);
+            if !saved {
+                self.take_back(root, disk)?;
+                self.ledger.saving = None;
+            }
         }
         self.write_counters(root, disk)?;
         self.ledger.done();

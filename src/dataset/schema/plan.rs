@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::columns::{self, ACTION, PREFIX, STATE};
 use super::{Dtype, Feature, Features};
-use crate::dataset::{CameraShape, Codec, Plan};
+use crate::dataset::video::Settings;
+use crate::dataset::{CameraShape, Plan};
 use crate::joint::{JOINT_COUNT, Joint};
 
 /// The feature of a camera: `observation.images.front`.
@@ -48,23 +49,29 @@ pub fn canonical_codec(encoder: &str) -> &str {
 
 /// What LeRobot says of a film. Its tools encode anew with these figures; null leaves them to the encoder.
 fn video_info(plan: &Plan, camera: &CameraShape) -> Map<String, Value> {
-    let codec = match &plan.codec {
-        Codec::H264 => "h264",
-        Codec::Ffmpeg(encoder) => canonical_codec(encoder),
-    };
+    // An encoder that is unknown is refused when it is opened, before there is a data set.
+    let settings = Settings::new(&plan.codec, plan.key_frame_interval).ok();
+    let settings = settings.as_ref();
+    // LeRobot's presets of AV1 are numbers, those of H.264 words.
+    let preset = settings.and_then(|settings| settings.preset);
+    let preset = preset.map(|preset| {
+        preset
+            .parse::<u32>()
+            .map_or_else(|_| json!(preset), |number| json!(number))
+    });
     let info = json!({
         "is_depth_map": false,
         "video.height": camera.height,
         "video.width": camera.width,
-        "video.codec": codec,
-        "video.pix_fmt": "yuv420p",
+        "video.codec": settings.map(|settings| settings.coding.to_string()),
+        "video.pix_fmt": Settings::PIXEL_FORMAT,
         "video.fps": plan.fps,
         "video.channels": 3,
         "has_audio": false,
         "video.g": plan.key_frame_interval,
-        "video.crf": null,
-        "video.preset": null,
-        "video.fast_decode": null,
+        "video.crf": settings.and_then(|settings| settings.crf),
+        "video.preset": preset,
+        "video.fast_decode": settings.and_then(|settings| settings.fast_decode),
         // Anything else makes LeRobot's tools refuse to delete and to split.
         "video.video_backend": "pyav",
         "video.extra_options": {},
@@ -139,6 +146,8 @@ fn differs(name: &str, there: &Feature, wanted: &Feature) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataset::Codec;
+    use crate::dataset::schema::Info;
 
     fn plan() -> Plan {
         let mut plan = Plan::new("set");
@@ -226,6 +235,19 @@ mod tests {
             names.contains("`action`") && names.contains("shoulder_pan.pos"),
             "{names}"
         );
+    }
+
+    #[test]
+    fn the_films_of_lerobots_own_encoder_are_described_as_lerobot_does() {
+        let mut plan = plan();
+        plan.codec = Codec::Ffmpeg("libsvtav1".to_owned());
+        plan.key_frame_interval = 2;
+        let sample = include_str!("../../../tests/golden/lerobot_sample/meta/info.json");
+        let sample: Info = serde_json::from_str(sample).unwrap();
+        let of = |features: &Features| features.get("observation.images.front").unwrap().clone();
+        assert_eq!(of(&Features::from_plan(&plan)), of(&sample.features));
+        plan.codec = Codec::H264;
+        assert_eq!(of(&Features::from_plan(&plan)).codec(), Some("h264"));
     }
 
     #[test]

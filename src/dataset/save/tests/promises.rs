@@ -1,11 +1,11 @@
-//! What the store promises: each episode once and whole, whichever write fails, and nothing of another kind beside it.
+//! What the store promises of journals, tasks and tables, and nothing of another kind beside them.
 
 use std::fs;
 use std::path::Path;
 
-use super::*;
+use super::super::*;
 use crate::dataset::read::sample;
-use crate::dataset::{CameraShape, Dataset, Failure};
+use crate::dataset::{CameraShape, Dataset};
 use crate::joint::JointVec;
 
 fn plan(root: &Path) -> Plan {
@@ -127,52 +127,4 @@ fn a_table_that_is_full_is_followed_by_another() {
     assert_eq!(lengths(root), [3, 5, 2]);
     let rows = Dataset::open(root).unwrap().rows(1).unwrap();
     assert_eq!(rows.states()[4], JointVec([4.0; 6]));
-}
-
-/// After each failure the data set opens, has what was said to be saved, and takes the same journal once.
-#[test]
-fn whichever_operation_fails_an_episode_is_there_once() {
-    for failure in [
-        Failure::Full,
-        Failure::ReadOnly,
-        Failure::Killed,
-        Failure::Once,
-    ] {
-        for at in 0.. {
-            let folder = tempfile::tempdir().unwrap();
-            let plan = plan(folder.path());
-            let disk = Disk::failing(at, failure);
-            let mut told = vec![];
-            if let Ok(mut store) = Store::open(&plan, &disk) {
-                for (journal, rows) in [("a", 3), ("b", 2)] {
-                    if store
-                        .save(&parts(journal, rows, &["pick", journal]))
-                        .is_ok()
-                    {
-                        told.push(rows);
-                    }
-                }
-            }
-            let is_over = disk.operations() <= at;
-            let mut store = Store::open(&plan, &Disk::new())
-                .unwrap_or_else(|error| panic!("{failure:?} at {at}: {error}"));
-            assert!(
-                store.episodes() >= told.len(),
-                "{failure:?} at {at}: {told:?}"
-            );
-            for (journal, rows) in [("a", 3), ("b", 2)] {
-                store
-                    .save(&parts(journal, rows, &["pick", journal]))
-                    .unwrap();
-            }
-            drop(store);
-            let mut found = lengths(folder.path());
-            found.sort_unstable();
-            assert_eq!(found, [2, 3], "{failure:?} at {at}");
-            if is_over {
-                assert_eq!(told, [3, 2]);
-                break;
-            }
-        }
-    }
 }
