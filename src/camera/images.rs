@@ -17,6 +17,8 @@ pub(super) struct Images {
     next: usize,
     /// The picture of a single file, read once.
     still: Option<Picture>,
+    /// Decoded ahead, so that a picture appears when it is due and not when its decoder is done.
+    ahead: Option<Picture>,
     period: Duration,
     /// When the next picture is due.
     due: Duration,
@@ -70,6 +72,7 @@ impl Images {
             files,
             next: 0,
             still: None,
+            ahead: None,
             period: Duration::from_secs(1) / rate_hz.max(1),
             due: clock.now(),
             clock: clock.clone(),
@@ -101,14 +104,18 @@ impl Grab for Images {
     fn grab(&mut self) -> Result<Grabbed, Error> {
         let now = self.clock.now();
         if now < self.due {
+            if self.ahead.is_none() {
+                self.ahead = Some(self.picture()?);
+            }
             return Ok(Grabbed {
                 picture: None,
-                wait: self.due.saturating_sub(now),
+                wait: self.clock.until(self.due),
             });
         }
+        let ready = self.ahead.take().map_or_else(|| self.picture(), Ok)?;
         let picture = Picture {
             captured_at: now,
-            ..self.picture()?
+            ..ready
         };
         // Whoever comes late goes on from now, with no burst to catch up.
         let on_time = self.due + self.period;
@@ -119,7 +126,7 @@ impl Grab for Images {
         };
         Ok(Grabbed {
             picture: Some(picture),
-            wait: self.due.saturating_sub(self.clock.now()),
+            wait: Duration::ZERO,
         })
     }
 }
@@ -207,10 +214,28 @@ mod tests {
             assert!(picture.new);
             assert_eq!(picture.captured_at, clock.now());
             reds.push(picture.rgb[0]);
-            assert_eq!(grabbed.wait, Duration::from_millis(100));
-            clock.advance(grabbed.wait);
+            let early = images.grab().unwrap();
+            assert!(early.picture.is_none());
+            assert_eq!(early.wait, Duration::from_millis(100));
+            clock.advance(early.wait);
         }
         assert_eq!(reds, [10, 20, 30, 10]);
+    }
+
+    #[test]
+    fn the_next_picture_is_decoded_before_it_is_due() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a.png", "b.png"].map(|name| folder.path().join(name));
+        for (red, path) in paths.iter().enumerate() {
+            write(path, red as u8);
+        }
+        let clock = Clock::virtual_at_zero();
+        let mut images = Images::directory(folder.path(), RATE_HZ, &clock).unwrap();
+        assert_eq!(images.grab().unwrap().picture.unwrap().rgb[0], 0);
+        let wait = images.grab().unwrap().wait;
+        std::fs::remove_file(&paths[1]).unwrap();
+        clock.advance(wait);
+        assert_eq!(images.grab().unwrap().picture.unwrap().rgb[0], 1);
     }
 
     #[test]

@@ -118,9 +118,30 @@ mod tests {
         (outcome, text(out), text(err))
     }
 
+    /// What `debug_assert` of clap's looks at, it looks at in builds with debug assertions only; the tests run without.
     #[test]
-    fn the_definition_holds_together() {
-        Cli::command().debug_assert();
+    fn no_command_knows_a_word_twice() {
+        fn look(command: &clap::Command, path: &str, twice: &mut Vec<String>) {
+            let mut seen = std::collections::BTreeSet::new();
+            for argument in command.get_arguments() {
+                let long = argument.get_long_and_visible_aliases().unwrap_or_default();
+                let short = argument.get_short_and_visible_aliases().unwrap_or_default();
+                let words = long.iter().map(|word| format!("--{word}"));
+                let words = words.chain(short.iter().map(|letter| format!("-{letter}")));
+                for word in words.chain([argument.get_id().to_string()]) {
+                    if !seen.insert(word.clone()) {
+                        twice.push(format!("{path} {word}"));
+                    }
+                }
+            }
+            for inner in command.get_subcommands() {
+                look(inner, &format!("{path} {}", inner.get_name()), twice);
+            }
+        }
+        let (mut command, mut twice) = (Cli::command(), Vec::new());
+        command.build();
+        look(&command, "smolpilot", &mut twice);
+        assert_eq!(twice, Vec::<String>::new());
     }
 
     #[test]

@@ -102,9 +102,6 @@ pub struct SimRecordArgs {
     /// front, wrist or top [may be repeated; default: front and wrist]
     #[arg(long = "camera", value_name = "NAME", value_parser = viewpoint)]
     pub cameras: Vec<Viewpoint>,
-    /// Rows a second, which is also the control rate
-    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(5..=100))]
-    pub fps: u32,
     /// Other light, colours and lenses in each episode, 0 (none) to 1
     #[arg(long, value_name = "STRENGTH", default_value = "0", value_parser = parse::part)]
     pub vary: f32,

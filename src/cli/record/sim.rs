@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, ensure};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use serde::Serialize;
 
@@ -16,7 +16,6 @@ use crate::cli::record::SimRecordArgs;
 use crate::cli::run::knobs::knobs;
 use crate::dataset::{self, CameraShape, Plan, Recorder};
 use crate::lab::{Demonstration, Error, Studio, Take};
-use crate::runtime::Knobs;
 use crate::sim::{Scenery, Task, Viewpoint};
 
 /// Tries that an episode may take on average before nothing is expected of more.
@@ -51,7 +50,8 @@ pub fn run(args: &SimRecordArgs, out: &mut dyn Write) -> anyhow::Result<Outcome>
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.unwrap_or_else(cores);
     let began = Instant::now();
-    let mut recorder = Recorder::open(args.plan())?;
+    let fps = args.fps()?;
+    let mut recorder = Recorder::open(args.plan(fps))?;
     let session = Session {
         args,
         studio: Studio::new(args.size, &args.viewpoints(), jobs),
@@ -62,7 +62,13 @@ pub fn run(args: &SimRecordArgs, out: &mut dyn Write) -> anyhow::Result<Outcome>
         },
         told: began,
     };
-    let recorded = fly(args, jobs, session, &mut recorder);
+    let recorded = fly(
+        &args.demonstration(fps),
+        args.seed,
+        jobs,
+        session,
+        &mut recorder,
+    );
     // What was kept is saved, whatever came of the rest.
     let closed = recorder.close();
     let mut summary = recorded?;
@@ -86,7 +92,17 @@ impl SimRecordArgs {
         }
     }
 
-    fn plan(&self) -> Plan {
+    /// Rows a second: the control rate, which for a data set is whole.
+    fn fps(&self) -> anyhow::Result<u32> {
+        let fps = knobs(&self.knobs).fps;
+        ensure!(
+            fps.fract() == 0.0,
+            "--fps {fps}: a data set holds a whole number of rows a second"
+        );
+        Ok(fps as u32)
+    }
+
+    fn plan(&self, fps: u32) -> Plan {
         let [width, height] = self.size;
         let camera = |viewpoint: &Viewpoint| CameraShape {
             name: viewpoint.name().to_owned(),
@@ -94,7 +110,7 @@ impl SimRecordArgs {
             height,
         };
         Plan {
-            fps: self.fps,
+            fps,
             cameras: self.viewpoints().iter().map(camera).collect(),
             provenance: !self.columns.no_provenance,
             chunk: self.columns.record_chunk.then_some(CHUNK),
@@ -103,16 +119,13 @@ impl SimRecordArgs {
         }
     }
 
-    fn demonstration(&self) -> Demonstration {
+    fn demonstration(&self, fps: u32) -> Demonstration {
         let usual = if self.task == Task::Sort { 100.0 } else { 40.0 };
         Demonstration {
             task: self.task,
-            knobs: Knobs {
-                fps: self.fps as f32,
-                ..knobs(&self.knobs)
-            },
+            knobs: knobs(&self.knobs),
             latency: Duration::from_millis(self.latency_ms).into(),
-            fps: self.fps,
+            fps,
             limit: Duration::from_secs_f64(self.limit.unwrap_or(usual)),
             chunk: self.columns.record_chunk,
         }
@@ -124,18 +137,18 @@ type Flown = (u64, Result<Take, Error>);
 
 /// Flies on a few threads, and records on this one what comes of it, in the order of the seeds.
 fn fly(
-    args: &SimRecordArgs,
+    demonstration: &Demonstration,
+    seed: u64,
     jobs: usize,
     mut session: Session<'_>,
     recorder: &mut Recorder,
 ) -> anyhow::Result<Summary> {
-    let demonstration = args.demonstration();
     let (next, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let (send, flown) = bounded::<Flown>(jobs);
     let work = |send: Sender<Flown>| {
         while !over.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let take = demonstration.fly(args.seed.wrapping_add(at));
+            let take = demonstration.fly(seed.wrapping_add(at));
             if send.send((at, take)).is_err() {
                 return;
             }
