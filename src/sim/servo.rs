@@ -11,6 +11,9 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
 use crate::arm::register::{Encoded, RAM_START, Register};
 use crate::arm::{COUNTS_PER_TURN, MAX_HOMING_OFFSET, MotorCalibration};
 use crate::sim::hand::Pull;
@@ -64,6 +67,9 @@ pub struct SimServo {
     set_speed: f64,
     driven: bool,
     slack: f64,
+    /// There, too: how far off the last bit of the encoder is at the moment, counts.
+    flicker: f64,
+    rng: ChaCha8Rng,
     resting: bool,
     celsius: f64,
     /// Volts that reach this servo.
@@ -107,6 +113,8 @@ impl SimServo {
             set_speed: 0.0,
             driven: false,
             slack: 0.0,
+            flicker: 0.0,
+            rng: ChaCha8Rng::seed_from_u64(encoder.to_bits()),
             resting: false,
             celsius: motor::IDLE_CELSIUS,
             volts: variant.supply_volts(),

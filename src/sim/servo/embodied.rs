@@ -1,6 +1,8 @@
 //! The motor of a servo that sits in a body with weight: it does not move its horn itself, but says where it would have it
 //! and how hard it pulls there, and is told what came of it.
 
+use rand::RngExt as _;
+
 use super::SimServo;
 
 /// Duty cycle for each count that the horn is behind the set-point with the P that LeRobot sets, permille: full effort at
@@ -12,6 +14,9 @@ pub(super) const USUAL_P: f64 = 16.0;
 const LEAD: f64 = 20.0;
 /// Half of the play between the horn and what reads it, counts (half a degree).
 const HALF_PLAY: f64 = 5.7;
+/// Noise of a magnetic encoder of 12 bits: its last bit flickers. An arm of which six joints read the same for half a second
+/// is taken for a line that hangs by those who check data sets.
+const HALF_FLICKER: f64 = 0.5;
 
 /// What a servo does to its joint during one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,6 +122,7 @@ impl SimServo {
         self.encoder = moved.encoder;
         self.velocity = moved.velocity;
         self.slack = read.clamp(self.encoder - HALF_PLAY, self.encoder + HALF_PLAY) - self.encoder;
+        self.flicker = self.rng.random_range(-HALF_FLICKER..=HALF_FLICKER);
         (self.load, self.back_emf) = if self.stuck && self.settings.torque {
             let pushing = (self.set_point - self.encoder) * GAIN * self.settings.gain;
             (pushing.clamp(-self.effort(), self.effort()), 0.0)

@@ -156,7 +156,7 @@ impl SimServo {
     /// Writes what is measured into the registers.
     pub fn report(&mut self) {
         let turn = super::COUNTS_PER_TURN;
-        let position = self.position().round() as i32;
+        let position = (self.position() + self.flicker).round() as i32;
         let position = if self.settings.multi_turn {
             position
         } else {
