@@ -6,7 +6,7 @@
 use std::f32::consts::{FRAC_PI_2, PI};
 use std::fmt;
 
-use glam::{Affine3A, EulerRot, Quat, Vec3, vec3};
+use glam::{Affine3A, EulerRot, Quat, Vec2, Vec3, vec2, vec3};
 
 use crate::joint::{JOINT_COUNT, Joint, JointVec};
 
@@ -75,8 +75,8 @@ const FIXED_TIP: Vec3 = vec3(-0.0079, -0.000_218_121, -0.0981274);
 /// Middle between the finger tips when they hold a 25 mm cube, in the gripper link.
 pub const PINCH_POINT: Vec3 = vec3(0.011, -0.0002, -0.0981);
 
-/// Horizontal distance of the pan axis from the base origin, metres.
-const PAN_AXIS_X: f32 = 0.0388353;
+/// The arm turns about this place of the table: the pan axis from the base origin, metres.
+pub const PAN_AXIS: Vec2 = vec2(0.0388353, 0.0);
 /// Shoulder-lift axis: distance from the pan axis, and height.
 const SHOULDER: (f32, f32) = (0.0303992, 0.1166);
 /// Distance from the wrist-flex axis to the gripper link's origin along the approach.
@@ -239,7 +239,7 @@ pub fn inverse(target: &ToolTarget) -> Result<[f32; 5], Unreachable> {
     let along = Vec3::from(straight.gripper_frame().z_axis);
     let (tx, tz) = (WRIST_TO_GRIPPER + tool.dot(along), tool.z);
 
-    let (x, y) = (target.position.x - PAN_AXIS_X, target.position.y);
+    let (x, y) = (target.position.truncate() - PAN_AXIS).into();
     let flat_sq = x * x + y * y - lateral * lateral;
     if flat_sq <= 0.0 {
         return Err(Unreachable::OnAxis(lateral.abs()));

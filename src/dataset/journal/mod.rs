@@ -55,7 +55,7 @@ pub struct Whole {
     pub rows: u64,
     /// Tasks in words, in the order in which they were first in force.
     pub tasks: Vec<String>,
-    /// As the operator said it before the end.
+    /// As the operator said it, if all rows are there that they had seen by then.
     pub outcome: Outcome,
 }
 
@@ -141,21 +141,27 @@ impl Journal {
         }
         let mut tape = Tape::open(&self.rows_path())?;
         let mut rows = 0;
-        let mut outcome = Outcome::Unmarked;
+        let mut said = (Outcome::Unmarked, 0);
         while let Some(line) = tape.line()? {
             match line {
                 Line::Row(_) => rows += 1,
-                Line::Outcome(said) => outcome = said,
+                Line::Outcome(outcome) => said = (outcome, rows),
                 Line::Task(_) => {}
             }
         }
         for camera in 0..self.header.cameras.len() {
             rows = rows.min(Stream::count(&self.stream_path(camera))?);
         }
+        // Of an episode that lost its end nobody has seen how it ends.
+        let (outcome, rows_then) = said;
         Ok(Whole {
             rows,
             tasks: tape.tasks,
-            outcome,
+            outcome: if rows < rows_then {
+                Outcome::Unmarked
+            } else {
+                outcome
+            },
         })
     }
 

@@ -330,11 +330,11 @@ impl Recorder {
                  `smolpilot data recover` takes those that it was recorded with"
             )));
         }
-        let (whole, outcome) = (found.whole, found.commit.map(|commit| commit.outcome));
+        let whole = found.whole;
         let journal = self.shelf.restore(found.journal)?;
         let commit = Commit {
             rows: whole.rows,
-            outcome: outcome.unwrap_or(whole.outcome),
+            outcome: found.commit.map_or(whole.outcome, |commit| commit.outcome),
         };
         journal.commit(commit, &self.disk)?;
         self.saver.save(journal, commit);

@@ -241,6 +241,29 @@ fn torn_files_give_the_rows_that_are_whole_in_all_of_them() {
 }
 
 #[test]
+fn an_episode_that_lost_its_end_is_no_success_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();
+    recorder.begin().unwrap();
+    record(&mut recorder, 9);
+    recorder.running.as_ref().unwrap().mark(Outcome::Success);
+    drop(recorder);
+    let journal = journal(folder.path());
+    let whole = journal.whole().unwrap();
+    assert_eq!((whole.rows, whole.outcome), (9, Outcome::Success));
+    let stream = fs::File::options()
+        .write(true)
+        .open(journal.stream_path(0))
+        .unwrap();
+    stream
+        .set_len(stream.metadata().unwrap().len() / 2)
+        .unwrap();
+    let whole = journal.whole().unwrap();
+    assert!((1..9).contains(&whole.rows), "{whole:?}");
+    assert_eq!(whole.outcome, Outcome::Unmarked);
+}
+
+#[test]
 fn a_disk_that_is_nearly_full_ends_and_keeps_the_episode() {
     let folder = tempfile::tempdir().unwrap();
     let mut recorder = Recorder::open(plan(folder.path(), &["front"])).unwrap();

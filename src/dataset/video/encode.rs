@@ -88,6 +88,7 @@ impl Encoder {
         let settings = settings(codec, width, height, fps, key_frame_interval);
         let mut openh264 = OpenH264::with_api_config(OpenH264API::from_source(), settings)
             .map_err(|error| broken(&name, error))?;
+        quieten(&mut openh264);
         let picture = I420::black(width, height);
         let mut annexb = vec![];
         // A picture that nobody sees, for its parameter sets.
@@ -191,6 +192,21 @@ fn code(
         openh264.force_intra_frame();
     }
     Err("nothing came out for a picture".to_owned())
+}
+
+/// Keeps the library from printing a warning a film: that it cannot keep to a bit rate where it may skip no picture.
+#[expect(
+    unsafe_code,
+    reason = "`openh264` sets this itself, but after the library has printed"
+)]
+fn quieten(openh264: &mut OpenH264) {
+    let mut level = openh264_sys2::WELS_LOG_QUIET;
+    // SAFETY: the option is one that may be set before the encoder is initialised; it reads an integer during the call.
+    unsafe {
+        let level = std::ptr::from_mut(&mut level).cast();
+        let option = openh264_sys2::ENCODER_OPTION_TRACE_LEVEL;
+        openh264.raw_api().set_option(option, level);
+    }
 }
 
 fn settings(

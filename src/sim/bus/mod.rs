@@ -30,8 +30,9 @@ const BURST_GAP: Duration = Duration::from_micros(100);
 /// Step of the motor models, and of the rest while nothing turns.
 const STEP: Duration = Duration::from_millis(1);
 const RESTING_STEP: Duration = Duration::from_millis(10);
-/// Nobody watches what happened during a longer pause.
+/// Nobody watches what happened during a longer pause; with a body, whose steps cost more, the loop would wait for it.
 const LONGEST_CATCH_UP: Duration = Duration::from_mins(1);
+const LONGEST_CATCH_UP_OF_BODY: Duration = Duration::from_secs(2);
 /// A servo gives up a request whose rest does not come within this time.
 const REQUEST_GAP: Duration = Duration::from_millis(20);
 /// Inner resistance of the supply and its leads, ohm: five amperes cost a volt.
@@ -179,7 +180,11 @@ impl SimBus {
 
     /// Lets the motors run until `now`.
     pub fn advance(&mut self, now: Duration) {
-        self.time = self.time.max(now.saturating_sub(LONGEST_CATCH_UP));
+        let longest = match &self.body {
+            Some(_) => LONGEST_CATCH_UP_OF_BODY,
+            None => LONGEST_CATCH_UP,
+        };
+        self.time = self.time.max(now.saturating_sub(longest));
         let mut moved = false;
         while let Some(step) = self.next_step(now) {
             self.time += step;

@@ -4,7 +4,8 @@
 use glam::{Vec2, Vec3};
 
 use crate::joint::{Joint, JointVec};
-use crate::sim::expert::tip::{PAN_AXIS, Tip, wrapped};
+use crate::kinematics::PAN_AXIS;
+use crate::sim::expert::tip::{Tip, wrapped};
 
 /// Time between two points of a path, seconds.
 pub const STEP_S: f32 = 0.02;

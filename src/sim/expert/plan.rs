@@ -4,11 +4,10 @@
 use glam::{Vec2, Vec3};
 
 use crate::joint::{Joint, JointVec};
-use crate::kinematics::{PINCH_POINT, forward_robot};
+use crate::kinematics::{PAN_AXIS, PINCH_POINT, forward_robot};
 use crate::sim::expert::draft::{Draft, TRANSIT};
 use crate::sim::expert::grasp::{self, Spot, face_of, release, room_at, squeeze, tray_spots};
 use crate::sim::expert::path::{Departure, Path};
-use crate::sim::expert::tip::PAN_AXIS;
 use crate::sim::task::{SORTED, is_gripped, is_inside, tray_of};
 use crate::sim::{Colour, CubeTruth, Support, Task, Truth};
 

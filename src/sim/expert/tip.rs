@@ -2,13 +2,11 @@
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
-use glam::{Vec2, Vec3, vec2, vec3};
+use glam::{Vec3, vec3};
 
 use crate::joint::{Joint, JointVec};
-use crate::kinematics::{PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot};
+use crate::kinematics::{PAN_AXIS, PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot};
 
-/// The arm turns about this place of the table, metres.
-pub const PAN_AXIS: Vec2 = vec2(0.0388353, 0.0);
 /// X of the fixed jaw's pad in the gripper link, metres.
 const FIXED_PAD: f32 = -0.0015;
 /// The pads take this much of the gap between the bare finger tips, metres.
@@ -176,6 +174,8 @@ pub fn wrapped(angle: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use glam::Vec2;
+
     use super::*;
     use crate::kinematics::{Link, forward_robot};
 

@@ -6,17 +6,16 @@
 
 use std::f32::consts::{FRAC_PI_2, PI};
 
-use glam::{Vec2, vec2};
+use glam::Vec2;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use crate::kinematics::PAN_AXIS;
 use crate::scene::{Mark, Tray};
 use crate::sim::Colour;
 use crate::sim::layout::{CubeSpot, Layout};
 use crate::sim::task::{SORTED, Task, tray_from_base};
 
-/// The arm turns about this place of the table, metres.
-const PAN_AXIS: Vec2 = vec2(0.0388, 0.0);
 /// Distances of cubes from the pan axis, metres: where the gripper can point straight down.
 const CUBE_DISTANCES: (f32, f32) = (0.135, 0.235);
 /// Directions of cubes, radians to either side of straight ahead.

@@ -55,7 +55,7 @@ fn tray(x: f32, y: f32) -> Tray {
 /// The pose that has the middle between the pads of a gripper that is to take a cube of this edge there, as steep as can be,
 /// the jaws turned to its faces.
 fn over(at: Vec3, turn: f32, edge: f32, jaws: f32) -> JointVec {
-    let from_base = at.y.atan2(at.x - 0.0388);
+    let from_base = at.y.atan2(at.x - crate::kinematics::PAN_AXIS.x);
     let quarter = |angle: f32| (angle + FRAC_PI_2 / 2.0).rem_euclid(FRAC_PI_2) - FRAC_PI_2 / 2.0;
     let roll = quarter(turn - from_base);
     let solve = |pitch: f32, roll: f32| {
