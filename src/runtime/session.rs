@@ -40,6 +40,8 @@ impl SessionPlan {
     pub const BY_HAND: Duration = Duration::MAX;
     /// No episode is longer. LeRobot finds pictures by their time in 32 bits, which beyond this in a file is too coarse.
     pub const LONGEST: Duration = Duration::from_secs(1000);
+    /// Between episodes on the rig, which lays its table by itself.
+    pub const RIG_RESET: Duration = Duration::from_millis(500);
 
     /// Episodes of any number that the operator begins and ends, into this folder, at 30 rows a second.
     pub fn new(root: impl Into<PathBuf>) -> Self {

@@ -71,6 +71,7 @@ pub fn cockpit_ui(
                 unmoved_ui(ui, |ui| health_ui(ui, snapshot, draft, commands));
             });
     }
+    draft.library.heed_recording(snapshot, commands);
     if draft.page != Page::Data {
         draft.library.leave();
     }

@@ -75,7 +75,7 @@ pub fn leader_mark_ui(ui: &mut Ui, snapshot: &Snapshot) {
         .filter(|_| leader.is_live())
         .map_or_else(String::new, |(joint, off)| {
             format!(
-                " · {} {} off",
+                " · {} {} apart",
                 words::joint(joint),
                 words::joint_value(joint, off)
             )

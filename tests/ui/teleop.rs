@@ -77,7 +77,7 @@ fn the_segment_of_the_leader_says_what_it_lacks() {
 #[test]
 fn the_difference_to_the_leader_is_seen_before_and_while_it_is_approached() {
     let rig = Rig::new(person::with_leader());
-    assert!(rig.shows("leader 100 Hz · shoulder pan 34.0° off"));
+    assert!(rig.shows("leader 100 Hz · shoulder pan 34.0° apart"));
     let rig = Rig::new(person::aligning());
     assert!(rig.shows("ttyACM1") && rig.shows("100 Hz") && rig.shows("8 ms old"));
     assert!(rig.shows("aligning 40 % · T: back to the policy"));

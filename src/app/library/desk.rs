@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::app::library::edits;
 use crate::app::library::job::{CANCELLED, Outcome, Report};
 use crate::app::library::places::Places;
-use crate::app::library::shelf::shelf;
+use crate::app::library::shelf::{changed_at, shelf};
 use crate::app::library::show::{Show, with_answers};
 use crate::app::library::work::{self, Task};
 use crate::clock::Clock;
@@ -38,6 +38,8 @@ pub struct Desk {
     cancel: Arc<AtomicBool>,
     view: LibraryView,
     show: Option<Show>,
+    /// When the open data set had been changed last as it was read.
+    as_of: Option<SystemTime>,
     lines: Vec<EpisodeLine>,
     /// Pictures so far: each has a number of its own.
     seq: u64,
@@ -68,6 +70,7 @@ impl Desk {
             cancel,
             view,
             show: None,
+            as_of: None,
             lines: Vec::new(),
             seq: 0,
             seek: None,
@@ -132,16 +135,14 @@ impl Desk {
         self.publish();
     }
 
-    /// Looks at the places again, and at the open data set: a recording may have grown it.
+    /// Looks at the places again, and at the open data set: a recording may have grown it, or joined its films.
     fn refresh_all(&mut self) {
         self.refresh();
-        let open = self.view.open.as_ref();
-        let known = open.map(|open| (open.root.clone(), open.episodes, open.frames));
-        let Some((root, episodes, frames)) = known else {
+        let Some(root) = self.view.open.as_ref().map(|open| open.root.clone()) else {
             return;
         };
-        let now = shelf(&root, self.places.name(&root));
-        if !self.edits && (now.episodes, now.frames) != (episodes, frames) {
+        self.view.interrupted = work::interrupted(&root);
+        if !self.edits && changed_at(&root) != self.as_of {
             self.reopen();
         }
     }
@@ -176,6 +177,7 @@ impl Desk {
     /// Puts a data set on the desk.
     fn take(&mut self, show: Show) {
         let root = show.root().to_owned();
+        self.as_of = changed_at(&root);
         self.view.open = Some(shelf(&root, self.places.name(&root)));
         self.view.interrupted = work::interrupted(&root);
         self.lines = show.lines();
@@ -314,7 +316,7 @@ impl Desk {
                 if std::mem::take(&mut self.edits) {
                     self.reopen();
                 }
-                self.refresh();
+                self.refresh_all();
             }
         }
         self.publish();

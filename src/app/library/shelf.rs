@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -61,6 +62,21 @@ fn filled(bare: Shelf, info: &Value) -> Shelf {
         version,
         ..bare
     }
+}
+
+/// When a file of its `meta` folder was written last: films that were joined change only the tables there.
+pub fn changed_at(root: &Path) -> Option<SystemTime> {
+    newest(&root.join("meta"))
+}
+
+fn newest(folder: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    entries
+        .filter_map(|entry| match entry.metadata().ok()? {
+            what if what.is_dir() => newest(&entry.path()),
+            what => what.modified().ok(),
+        })
+        .max()
 }
 
 /// How many journals of episodes a crash has left.

@@ -16,8 +16,6 @@ use crate::sim::{Task, Viewpoint};
 const EPISODE_S: f64 = 60.0;
 const RESET_S: f64 = 10.0;
 const WARM_UP_S: f64 = 5.0;
-/// The rig's table is laid in no time.
-const RIG_RESET_S: f64 = 0.5;
 
 /// Recording beside a run.
 #[derive(Args, Clone, Debug, Default)]
@@ -69,7 +67,11 @@ impl RecordArgs {
         Some(SessionPlan {
             episodes: self.episodes.unwrap_or(0),
             episode_limit: seconds(self.episode_time, EPISODE_S, EPISODE_S),
-            reset: seconds(self.reset_time, RESET_S, RIG_RESET_S),
+            reset: seconds(
+                self.reset_time,
+                RESET_S,
+                SessionPlan::RIG_RESET.as_secs_f64(),
+            ),
             warm_up: seconds(self.warm_up, WARM_UP_S, 0.0),
             fps: self.record_fps.unwrap_or(30),
             codec: self.columns.codec.clone().unwrap_or_default(),

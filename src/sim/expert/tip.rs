@@ -5,7 +5,7 @@ use std::f32::consts::{FRAC_PI_2, PI};
 use glam::{Vec3, vec3};
 
 use crate::joint::{Joint, JointVec};
-use crate::kinematics::{PAN_AXIS, PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot};
+use crate::kinematics::{PINCH_POINT, ToolTarget, inverse, jaw_gap, radians_from_robot};
 
 /// X of the fixed jaw's pad in the gripper link, metres.
 const FIXED_PAD: f32 = -0.0015;
@@ -177,7 +177,7 @@ mod tests {
     use glam::Vec2;
 
     use super::*;
-    use crate::kinematics::{Link, forward_robot};
+    use crate::kinematics::{Link, PAN_AXIS, forward_robot};
 
     #[test]
     fn the_jaws_open_along_the_direction_that_is_asked_for() {

@@ -39,6 +39,8 @@ const GAP: f32 = 14.0;
 pub struct LibraryDraft {
     /// The page was drawn in the frame before.
     is_seen: bool,
+    /// What a recording had left on the disk, and where: whole episodes and unfinished ones.
+    recorded: Option<(PathBuf, usize, usize)>,
     /// A folder, and a name on the hub, being typed.
     folder: String,
     hub: String,
@@ -72,6 +74,21 @@ impl LibraryDraft {
         let many = library.episodes.len();
         self.chosen.retain(|episode| *episode < many);
         self.player.follow(library.shown.as_deref());
+    }
+
+    /// A recording has left something on the disk, or has ended: the library looks anew, whichever page is open.
+    pub fn heed_recording(&mut self, snapshot: &Snapshot, commands: &mut Vec<Command>) {
+        let recorder = snapshot.session.as_ref().map(|session| &session.recorder);
+        let recorded = recorder.and_then(|recorder| {
+            let root = recorder.root.clone()?;
+            Some((root, recorder.episodes, recorder.interrupted.len()))
+        });
+        if recorded != self.recorded {
+            self.recorded = recorded;
+            if snapshot.library.is_some() {
+                order(commands, LibraryOrder::Refresh);
+            }
+        }
     }
 
     /// The page is not looked at; when it is opened again, what is on disk is looked at anew.

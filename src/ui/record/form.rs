@@ -7,7 +7,7 @@ use directories::UserDirs;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Codec;
-use crate::runtime::{SessionPlan, Snapshot};
+use crate::runtime::{Mode, SessionPlan, Snapshot};
 
 /// Bounds of the fields: episodes, and seconds.
 pub const EPISODES: std::ops::RangeInclusive<u32> = 0..=10_000;
@@ -58,7 +58,7 @@ impl Default for PlanForm {
             provenance: true,
             chunk: false,
             encoder: String::new(),
-            judged: false,
+            judged: true,
         }
     }
 }
@@ -109,22 +109,29 @@ impl PlanForm {
                 .cloned()
                 .collect()
         };
+        let judged = self.judged && snapshot.rig.is_some();
+        // Nobody has to get ready, and the rig puts everything back by itself.
+        let (warm_up, reset) = if judged && snapshot.mode == Mode::Policy {
+            (Duration::ZERO, SessionPlan::RIG_RESET)
+        } else {
+            (pause(self.warm_up_seconds), pause(self.reset_seconds))
+        };
         SessionPlan {
             root: self.root(snapshot),
             fps: self.fps,
             cameras,
             episodes: self.episodes,
             tasks: self.tasks.clone(),
-            warm_up: pause(self.warm_up_seconds),
+            warm_up,
             episode_limit: seconds(self.episode_seconds),
-            reset: pause(self.reset_seconds),
+            reset,
             provenance: self.provenance,
             chunk: self.provenance && self.chunk,
             codec: match self.encoder.as_str() {
                 "" => Codec::H264,
                 encoder => Codec::Ffmpeg(encoder.to_owned()),
             },
-            judged: self.judged && snapshot.rig.is_some(),
+            judged,
         }
     }
 }
@@ -166,7 +173,7 @@ fn name_from_task(task: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::LibraryView;
+    use crate::runtime::{LibraryView, RigView};
     use std::sync::Arc;
 
     fn snapshot() -> Snapshot {
@@ -204,12 +211,34 @@ mod tests {
     }
 
     #[test]
+    fn the_rig_needs_no_pause_while_the_policy_drives() {
+        let mut snapshot = Snapshot {
+            rig: Some(RigView::default().into()),
+            ..snapshot()
+        };
+        let form = PlanForm::default();
+        let by_hand = form.plan(&snapshot);
+        assert!(by_hand.judged);
+        assert_eq!(by_hand.reset, Duration::from_secs(10));
+        snapshot.mode = Mode::Policy;
+        let plan = form.plan(&snapshot);
+        assert_eq!(
+            (plan.warm_up, plan.reset),
+            (Duration::ZERO, SessionPlan::RIG_RESET)
+        );
+        let unjudged = PlanForm {
+            judged: false,
+            ..form
+        };
+        assert_eq!(unjudged.plan(&snapshot).reset, Duration::from_secs(10));
+    }
+
+    #[test]
     fn the_plan_says_what_the_form_says() {
         let form = PlanForm {
             episodes: 3,
             encoder: "libsvtav1".to_owned(),
             chunk: true,
-            judged: true,
             ..PlanForm::default()
         };
         let plan = form.plan(&snapshot());

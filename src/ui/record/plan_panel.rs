@@ -191,7 +191,8 @@ fn columns_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
         });
         if snapshot.rig.is_some() {
             ui.checkbox(&mut form.judged, "Judged by the rig").on_hover_text(
-                "The referee ends and keeps an episode, marked a success, when its task is done.",
+                "The referee ends and keeps an episode, marked a success, when its task is done, and lays the next table. \
+                 While the policy drives, the next one follows without a pause.",
             );
         }
     });

@@ -254,6 +254,24 @@ fn a_recording_that_grew_is_read_anew_at_the_episode_that_was_shown() {
     assert_eq!(view.shown.as_ref().unwrap().index, 0);
 }
 
+/// As when the films of a session are joined: no number of the data set is another than before.
+#[test]
+fn a_change_from_elsewhere_is_seen_even_if_the_counts_stay() {
+    use crate::dataset::{Disk, edit};
+    let mut bench = Bench::opened();
+    let root = bench.view().open.as_ref().unwrap().root.clone();
+    let relabel = edit::Edit::Relabel {
+        episodes: vec![0],
+        task: "another task".to_owned(),
+    };
+    edit::apply(&root, &relabel, &Disk::new(), &mut |_, _| {
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    bench.order(LibraryOrder::Refresh);
+    assert_eq!(bench.view().episodes[0].tasks, ["another task"]);
+}
+
 #[test]
 fn episodes_are_deleted_trimmed_relabelled_and_marked_and_the_shown_one_is_read_anew() {
     use crate::dataset::Outcome;
