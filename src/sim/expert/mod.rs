@@ -83,9 +83,11 @@ impl Expert {
         let Some(truth) = self.truth.get() else {
             return holds("the simulated table has not told yet how it is".to_owned());
         };
-        let task: Task = match task.parse() {
-            Ok(task) => task,
-            Err(unknown) => return holds(unknown.to_string()),
+        // What it does understand is said where tasks are typed.
+        let Ok(task) = task.parse::<Task>() else {
+            return holds(format!(
+                "it holds: \"{task}\" is no task of the simulated table"
+            ));
         };
         let (rtc, period) = (options.rtc.as_ref(), options.period.as_secs_f32());
         let left_over = rtc.map_or_else(Vec::new, left_over);

@@ -2,8 +2,9 @@
 
 use egui::Ui;
 
+use crate::policy::DEMO;
 use crate::runtime::{
-    Command, EpisodeView, LibraryOrder, LibraryView, Mode, ReplayPlan, Shelf, Snapshot,
+    Command, EXPERT, EpisodeView, LibraryOrder, LibraryView, Mode, ReplayPlan, Shelf, Snapshot,
 };
 use crate::ui::draft::Draft;
 use crate::ui::library::order;
@@ -92,8 +93,13 @@ pub fn episode_tools_ui(
             let can = !shown.actions.is_empty();
             let compare = ui.add_enabled(can, egui::Button::new("Compare…"));
             if compare.on_hover_text(hint).clicked() {
+                // The expert looks at the cubes themselves, and a recording holds pictures of them.
+                let policy = match snapshot.policy_source.as_str() {
+                    EXPERT => DEMO,
+                    policy => policy,
+                };
                 draft.library.tool = Some(Tool::Compare {
-                    policy: snapshot.policy_source.clone(),
+                    policy: policy.to_owned(),
                     every: EVERY,
                 });
             }
