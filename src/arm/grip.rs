@@ -16,6 +16,11 @@ const PUSHING_MILLIAMPERES: f32 = 180.0;
 const STILL: f32 = 4.0;
 /// For how long all of that must be so.
 const PERSISTS: Duration = Duration::from_millis(300);
+/// From this share of the duty cycle the servo counts the seconds to an overload; a goal that is only a little beyond the object
+/// gets there as well.
+const STRAINING_PERCENT: f32 = 25.0;
+/// Half of the time that the servo stands that.
+const STRAINS: Duration = Duration::from_secs(1);
 /// How far beyond the object the goal is kept, percent of the travel: enough to hold on when it gives a little.
 const BITE: f32 = 4.0;
 /// Within this of that goal there is nothing between the jaws any more, percent of the travel.
@@ -84,19 +89,25 @@ impl Reflex {
 
     /// Whether it has pushed against something for long enough.
     fn is_stopped(&mut self, feel: &Feel) -> bool {
+        let behind = feel.position - feel.goal;
         let pushes = feel.load_percent.abs() >= PUSHING_PERCENT
             || feel.milliamperes.abs() >= PUSHING_MILLIAMPERES;
-        if !pushes || feel.position - feel.goal < BEHIND {
-            self.pushing = None;
-            return false;
-        }
+        let strains = feel.load_percent.abs() >= STRAINING_PERCENT && behind > 0.0;
+        let patience = match behind >= BEHIND {
+            true if pushes => PERSISTS,
+            _ if strains => STRAINS,
+            _ => {
+                self.pushing = None;
+                return false;
+            }
+        };
         let (since, at) = *self.pushing.get_or_insert((feel.now, feel.position));
         let spent = feel.now.saturating_sub(since);
         if (at - feel.position).abs() > STILL * spent.as_secs_f32().max(PERSISTS.as_secs_f32()) {
             self.pushing = Some((feel.now, feel.position));
             return false;
         }
-        spent >= PERSISTS
+        spent >= patience
     }
 
     /// The goal that may be sent for this one, percent open. Opening is always possible, and ends holding.
@@ -167,6 +178,23 @@ mod tests {
             reflex.feel(&feel(ms, 0.0, 0.5, -6.0));
             assert_eq!(reflex.grip(), Grip::Free);
         }
+    }
+
+    #[test]
+    fn a_goal_just_beyond_the_object_does_not_overload_it() {
+        let mut reflex = Reflex::default();
+        for ms in (0..1000).step_by(50) {
+            reflex.feel(&feel(ms, 14.3, 17.8, -50.0));
+            assert_eq!(reflex.grip(), Grip::Free, "{ms}");
+        }
+        reflex.feel(&feel(1000, 14.3, 17.8, -50.0));
+        assert_eq!(reflex.grip(), Grip::Holding(17.8));
+        // Held open against something it may push on: there is nothing that it could hold.
+        let mut reflex = Reflex::default();
+        for ms in (0..3000).step_by(50) {
+            reflex.feel(&feel(ms, 20.0, 17.8, 50.0));
+        }
+        assert_eq!(reflex.grip(), Grip::Free);
     }
 
     #[test]

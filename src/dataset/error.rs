@@ -3,11 +3,25 @@
 use std::io;
 use std::path::PathBuf;
 
+/// What to do about a failure of the disk, as far as its kind tells.
+fn way_out(error: &io::Error) -> &'static str {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::NotADirectory => ". A part of this path is a file: name another folder",
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+            ". Name a folder that you may write to, or change its rights"
+        }
+        Kind::StorageFull | Kind::QuotaExceeded => ". Make room, or name a folder on another disk",
+        Kind::InvalidFilename => ". Choose a shorter name",
+        _ => "",
+    }
+}
+
 /// A fault of a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read or written.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}{}", path.display(), way_out(error))]
     Io {
         path: PathBuf,
         #[source]

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::dataset::check::{Depth, Severity, check};
 use crate::dataset::lock::{Lock, WORKSHOP};
 use crate::dataset::read::Dataset;
+use crate::dataset::schema::info;
 use crate::dataset::{Disk, Error, Outcome};
 
 use cut::Cut;
@@ -132,6 +133,17 @@ fn write_new(
         return Err(Error::Absent(format!(
             "there is a data set in {} already: name a new folder",
             into.display()
+        )));
+    }
+    let around = into.ancestors().skip(1);
+    if let Some(other) = around
+        .filter(|folder| folder.join(info::PATH).exists())
+        .last()
+    {
+        return Err(Error::Absent(format!(
+            "{} is inside the data set in {}: name a folder outside",
+            into.display(),
+            other.display()
         )));
     }
     disk.create_folder(into)?;

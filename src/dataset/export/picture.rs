@@ -15,6 +15,12 @@ pub fn write(
     let rows = dataset.episode(episode)?.length;
     let names: Vec<String> = dataset.cameras().iter().map(|it| it.name.clone()).collect();
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
+    let mut there = std::fs::read_dir(folder).map_err(failed(folder))?;
+    if there.next().is_some() {
+        // A thousand files between others are not easily taken out again, least of all between those of a data set.
+        let why = format!("{} is not empty: name a new folder", folder.display());
+        return Err(Error::Absent(why));
+    }
     for row in 0..rows {
         for name in &names {
             let frame = dataset.frame(episode, name, row)?;

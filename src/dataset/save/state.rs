@@ -1,5 +1,6 @@
 //! A data set as it is on disk, read anew and put in order: what was interrupted is finished or taken back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use crate::dataset::{Disk, Error, Plan};
 pub(super) const STATS: &str = "meta/stats.json";
 /// A camera's count is of pixels when it is so many times the rows or more: pictures cannot be.
 const PIXELS_A_ROW: u64 = 1000;
+/// The way out of damage that only a copy can repair.
+const RESTORE: &str = "Restore it from a copy, or record into another folder";
 
 /// What is known of a data set.
 #[derive(Debug)]
@@ -40,11 +43,18 @@ impl State {
     pub fn read(plan: &Plan, disk: &Disk) -> Result<Self, Error> {
         let root = plan.root.as_path();
         sweep(root, disk)?;
-        let info = match Info::read(root) {
+        let mut info = match Info::read(root) {
             Err(Error::Absent(_)) => create(plan, disk)?,
             read => read?,
         };
-        fits(plan, &info)?;
+        if let Err(why) = fits(plan, &info) {
+            if !is_unused(root, &info) {
+                return Err(why);
+            }
+            // Somebody began a session and thought better of it.
+            info = Info::from_plan(plan);
+            info.write(root, disk)?;
+        }
         let episodes = episodes::read(root, &info.features)?;
         let columns = match episodes.last() {
             Some(last) => columns(root, last.meta, &info.features)?,
@@ -97,6 +107,7 @@ impl State {
             }
             from = episode.to;
         }
+        self.check_files(root)?;
         let measured = |name: &str| {
             self.columns
                 .field_with_name(&format!("stats/{name}/mean"))
@@ -112,6 +123,37 @@ impl State {
             }),
             None => Ok(()),
         }
+    }
+
+    /// What the episodes lead to must be there: what is added to a data set with holes is lost with it.
+    fn check_files(&self, root: &Path) -> Result<(), Error> {
+        let mut seen = BTreeSet::new();
+        for episode in &self.episodes {
+            let mut tasks = episode.tasks.iter();
+            if let Some(task) = tasks.find(|task| !self.tasks.contains(task)) {
+                let why = format!(
+                    "the task of episode {}, \"{task}\", is not in it. {RESTORE}",
+                    episode.index
+                );
+                let path = root.join(tasks::PATH);
+                return Err(Error::Malformed { path, why });
+            }
+            let table = self.info.rows_path(root, episode.rows);
+            let films = episode.films.iter();
+            let films = films.map(|(key, span)| self.info.video_path(root, key, span.place));
+            for path in [table].into_iter().chain(films) {
+                let path = path?;
+                let is_there = || fs::metadata(&path).is_ok_and(|file| file.len() > 0);
+                if !seen.contains(&path) && !is_there() {
+                    let index = episode.index;
+                    let why =
+                        format!("it is missing or empty, and episode {index} is in it. {RESTORE}");
+                    return Err(Error::Malformed { path, why });
+                }
+                seen.insert(path);
+            }
+        }
+        Ok(())
     }
 
     /// Finishes what was interrupted where the episode is in its table, and takes it back where it is not.
@@ -277,6 +319,15 @@ fn fits(plan: &Plan, info: &Info) -> Result<(), Error> {
         }),
         None => Ok(()),
     }
+}
+
+/// Whether there is nothing in it that another plan could spoil, nor an episode that waits to be recovered.
+fn is_unused(root: &Path, info: &Info) -> bool {
+    let journals = folders_in(&root.join(WORKSHOP));
+    let recorded = ["data", "videos", episodes::FOLDER];
+    info.total_episodes == 0
+        && recorded.iter().all(|folder| !root.join(folder).exists())
+        && journals.is_ok_and(|journals| journals.is_empty())
 }
 
 /// Makes an empty data set, but not among other files.

@@ -150,6 +150,40 @@ fn what_does_not_fit_is_refused_by_name() {
 }
 
 #[test]
+fn a_data_set_that_was_begun_and_left_takes_another_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(&folder.path().join("set"));
+    Store::open(&plan, &Disk::new()).unwrap();
+    plan.fps = 15;
+    let mut store = Store::open(&plan, &Disk::new()).unwrap();
+    store.save(&parts(&plan, folder.path(), "ep", 3)).unwrap();
+    assert_eq!(Info::read(&plan.root).unwrap().fps, 15);
+    drop(store);
+    plan.fps = 30;
+    assert!(Store::open(&plan, &Disk::new()).is_err());
+}
+
+#[test]
+fn a_data_set_with_holes_is_refused_by_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [
+        "meta/tasks.parquet",
+        "data/chunk-000/file-000.parquet",
+        "videos/observation.images.wrist/chunk-000/file-000.mp4",
+    ] {
+        let root = sample(folder.path());
+        fs::remove_file(root.join(file)).unwrap();
+        let error = Store::open(&plain(&root), &Disk::new()).unwrap_err();
+        assert!(error.to_string().contains(file), "{error}");
+        if !file.ends_with("tasks.parquet") {
+            fs::write(root.join(file), "").unwrap();
+            let error = Store::open(&plain(&root), &Disk::new()).unwrap_err();
+            assert!(error.to_string().contains("missing or empty"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_folder_with_other_files_or_another_writer_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.txt"), "words").unwrap();
