@@ -16,6 +16,10 @@ const LAG: f32 = 0.12;
 const AGREES: f32 = 10.0;
 /// An arm that has not come on for so long is stuck, seconds.
 const STUCK: f32 = 2.5;
+/// An arm that is held after each action shows too little of where it is: the plan goes on by an action a look all the same, so
+/// far ahead of what shows at most, seconds.
+const UNSEEN: f32 = 0.25;
+const AN_ACTION: f32 = 0.04;
 /// Of the time between two looks no more than this counts for how far the arm should have come, seconds.
 const SHORT_LOOK: f32 = 0.1;
 /// Farther from its path than this the arm has been led away, robot units of any body joint.
@@ -53,6 +57,8 @@ pub struct Course {
     /// At this moment of the rig's clock the plan was at this time of its path.
     at: Duration,
     time: f32,
+    /// How far the arm had come then, by what showed of it, seconds of the path.
+    shown: f32,
     /// For how long the arm has not come on, seconds.
     stuck: f32,
     /// Since when the cube that is to be touched has been.
@@ -98,9 +104,15 @@ impl Course {
             return self.begin(task, truth, departure, committed);
         };
         // An arm that waits for each chunk has come on little in a long time, and is not stuck.
-        let came_on = place.command > self.time + 0.1 * elapsed.min(SHORT_LOOK);
+        let came_on = place.command > self.shown + 0.1 * elapsed.min(SHORT_LOOK);
         self.stuck = if came_on { 0.0 } else { self.stuck + elapsed };
-        (self.at, self.time) = (truth.at, place.command);
+        let next = (self.time + AN_ACTION).min(place.command + UNSEEN);
+        self.time = if elapsed >= AN_ACTION {
+            place.command.max(next)
+        } else {
+            place.command
+        };
+        (self.at, self.shown) = (truth.at, place.command);
         if self.stuck > STUCK {
             log::debug!("the scripted expert plans anew: the arm is stuck");
             self.past.failures += 1;
@@ -175,6 +187,7 @@ impl Course {
         self.at = truth.at;
         self.stuck = 0.0;
         self.time = committed.map_or(STEP_S, |committed| -committed.time);
+        self.shown = self.time;
         self.time
     }
 }

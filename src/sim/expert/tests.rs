@@ -108,6 +108,20 @@ fn asynchronous_chunks_flow_where_synchronous_ones_stop() {
     assert!(stops.starved > 50, "{}", stops.starved);
 }
 
+/// An arm that is held after each action shows less of its start than its play and its encoders let through.
+#[test]
+fn one_action_at_a_time_gets_there_slowly() {
+    let schedule = Schedule {
+        latency: 8,
+        low: 0,
+        kept: 1,
+        ..Schedule::SYNC
+    };
+    let task = Task::Touch(Colour::Red);
+    let landing = fly(task, 1, schedule, 60.0, |_, _| {});
+    assert!(done(task, 1, &landing) > 10.0);
+}
+
 #[test]
 fn the_same_seed_is_the_same_flight() {
     let flight = || {
