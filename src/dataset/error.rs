@@ -34,7 +34,7 @@ pub enum Error {
     #[error("the data set in {} does not fit: {why}. Record into another folder", root.display())]
     Mismatch { root: PathBuf, why: String },
     /// Another program writes to it.
-    #[error("another program records into {}: close it, or record into another folder", root.display())]
+    #[error("another program records into {} or changes it: close it, or choose another folder", root.display())]
     Locked { root: PathBuf },
     /// The hub, or the way to it.
     #[error(transparent)]

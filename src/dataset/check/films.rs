@@ -43,7 +43,10 @@ pub fn check(
                 shows.push((episode.index, episode.length, span));
             }
         }
-        orphans(root, camera, &by_film, report);
+        // What belongs to nothing is known only where everything that should be could be read.
+        if !report.has_errors() {
+            orphans(root, camera, &by_film, report);
+        }
         for (file, shows) in by_film {
             let film = Reel {
                 file,

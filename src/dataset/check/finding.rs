@@ -114,6 +114,11 @@ impl Report {
         self.findings.push(finding);
     }
 
+    pub(super) fn has_errors(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| finding.severity == Severity::Error)
+    }
+
     pub(super) fn sort(&mut self) {
         let place = |it: &Finding| (it.code, it.file.clone(), it.episode);
         self.findings

@@ -205,6 +205,17 @@ fn rows_that_are_not_as_declared_are_errors() {
         )
         .unwrap();
     });
+    // Where the list of episodes is damaged, nothing is said to be superfluous.
+    let found = after(
+        |root| {
+            fs::write(root.join("meta/episodes/chunk-000/file-000.parquet"), "").unwrap();
+        },
+        Severity::Warning,
+    );
+    assert!(
+        !found.iter().any(|it| it.starts_with("video.orphan")),
+        "{found:#?}"
+    );
     is_error("data.shape", |root| {
         let mut info = Info::read(root).unwrap();
         info.features

@@ -68,12 +68,14 @@ pub fn of_edit(set: &Dataset, edit: &Edit) -> Result<Vec<Cut>, Error> {
         }
         Edit::Relabel { episodes, task } => {
             known(set, episodes)?;
-            let task = task.trim();
+            let parts = task.split(|c: char| c.is_whitespace() || c.is_control());
+            let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+            let task = parts.join(" ");
             if task.is_empty() {
                 return Err(Error::Absent("a task needs words".to_owned()));
             }
             for &episode in episodes {
-                cuts[episode].task = Some(task.to_owned());
+                cuts[episode].task = Some(task.clone());
             }
         }
         Edit::Mark { episodes, outcome } => {

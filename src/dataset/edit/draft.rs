@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
         let cameras = measure::of_cameras(set, cut, &self.before[cut.source][cut.episode])?;
         let mut table = read.table.slice(cut.rows.clone());
         let from = last.map_or(0, |last| last.to);
-        let used = self.label(&mut table, cut, &words);
+        let used = self.label(&mut table, cut, &words)?;
         number(&mut table, index, from, self.info.fps);
         if !cut.is_whole() {
             begin_anew(&mut table);
@@ -157,7 +157,15 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the rows the numbers of their tasks in the new data set; returns those tasks.
-    fn label(&mut self, table: &mut Table, cut: &Cut, words: &[String]) -> Vec<String> {
+    ///
+    /// # Errors
+    /// A number leads to no task: written again, what the episode was about would be lost for good.
+    fn label(
+        &mut self,
+        table: &mut Table,
+        cut: &Cut,
+        words: &[String],
+    ) -> Result<Vec<String>, Error> {
         let column = table.get(TASK_INDEX);
         let before = column.and_then(|column| column.values.integers());
         let before = before.unwrap_or_else(|| vec![0; table.rows]);
@@ -165,12 +173,20 @@ impl<'a> Draft<'a> {
         let mut numbers = Vec::with_capacity(table.rows);
         for number in before {
             let known = usize::try_from(number).ok().and_then(|at| words.get(at));
-            let task = cut.task.as_ref().or(known).cloned().unwrap_or_default();
+            let task = cut.task.as_ref().or(known).cloned();
+            let task = task.ok_or_else(|| Error::Malformed {
+                path: self.sources[cut.source].root().join(tasks::PATH),
+                why: format!(
+                    "the task {number} of episode {} is not among its {}. Restore it from a copy, or relabel all episodes",
+                    cut.episode,
+                    words.len()
+                ),
+            })?;
             numbers.push(place_of(&task, &mut self.tasks) as i64);
             place_of(&task, &mut used);
         }
         table.put(Column::integers(TASK_INDEX, numbers));
-        used
+        Ok(used)
     }
 
     /// Writes everything below `meta`, `info.json` last.

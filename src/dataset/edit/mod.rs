@@ -243,7 +243,10 @@ fn sound(new: &Path, sources: &[Dataset]) -> Result<(), Error> {
     match found.find(|it| !known.contains(&it.code)) {
         None => Ok(()),
         Some(it) => Err(Error::Malformed {
-            path: it.file.map_or(new.to_path_buf(), |file| new.join(file)),
+            path: match it.file {
+                Some(file) => sources[0].root().join(file),
+                None => sources[0].root().to_owned(),
+            },
             why: format!(
                 "would come out wrong: {}. The data set is as before",
                 it.what

@@ -168,7 +168,7 @@ fn tasks_and_marks_are_changed_in_rows_and_lists() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("set");
     recorded(&root, &[3, 4, 5]);
-    let task = "fold the towel".to_owned();
+    let task = " fold\nthe\u{1b} towel ".to_owned();
     let made = edit(
         &root,
         &Edit::Relabel {
@@ -214,6 +214,30 @@ fn a_set_of_lerobot_gets_a_column_for_marks() {
     let set = Dataset::open(&root).unwrap();
     let marks: Vec<_> = set.episodes().iter().map(|it| it.outcome).collect();
     assert_eq!(marks[0..2], [Outcome::Unmarked, Outcome::Success]);
+}
+
+#[test]
+fn tasks_that_are_not_there_are_not_lost_for_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("set");
+    recorded(&root, &[3, 4]);
+    fs::remove_file(root.join("meta/tasks.parquet")).unwrap();
+    for edit in [
+        Edit::Delete(vec![0]),
+        Edit::Relabel {
+            episodes: vec![1],
+            task: "wave".to_owned(),
+        },
+    ] {
+        let said = refused(&root, &edit);
+        assert!(said.contains("tasks.parquet"), "{said}");
+    }
+    let all = Edit::Relabel {
+        episodes: vec![0, 1],
+        task: "wave".to_owned(),
+    };
+    edit(&root, &all);
+    assert_eq!(Dataset::open(&root).unwrap().tasks(), ["wave"]);
 }
 
 #[test]

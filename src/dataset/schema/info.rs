@@ -67,7 +67,7 @@ fn whole_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Erro
         Ok(rate as u32)
     } else {
         Err(serde::de::Error::custom(format!(
-            "fps is {rate}, not a whole number of rows a second"
+            "fps is {rate:?}; whole numbers of rows a second from 1 to 1000 can be read"
         )))
     }
 }
