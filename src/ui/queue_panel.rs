@@ -37,7 +37,7 @@ pub fn queue_ui(
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             span_ui(ui, draft);
             if ui.available_width() > LEGEND_WIDTH {
-                legend_ui(ui);
+                legend_ui(ui, snapshot);
             }
         });
     });
@@ -148,7 +148,8 @@ fn span_ui(ui: &mut Ui, draft: &mut Draft) {
     }
 }
 
-fn legend_ui(ui: &mut Ui) {
+/// What the chart draws now: g does nothing in sync, and the bound is there once latencies were measured.
+fn legend_ui(ui: &mut Ui, snapshot: &Snapshot) {
     let tokens = theme::tokens(ui);
     ui.spacing_mut().item_spacing.x = 8.0;
     let entries = [
@@ -156,10 +157,17 @@ fn legend_ui(ui: &mut Ui) {
         ("▲ asked", tokens.text),
         ("▼ arrived", tokens.predicted),
         ("/// starved", tokens.fault_text),
-        ("· · g_min", tokens.text),
-        ("– – g", tokens.text),
     ];
-    for (text, ink) in entries {
+    let has_bound = snapshot.queue.g_min.or(snapshot.queue.g_min_p95).is_some();
+    let lines = [
+        (has_bound, "· · g_min"),
+        (snapshot.knobs.scheduling != Scheduling::Sync, "– – g"),
+    ];
+    let lines = lines.into_iter().filter(|(is_drawn, _)| *is_drawn);
+    for (text, ink) in entries
+        .into_iter()
+        .chain(lines.map(|(_, text)| (text, tokens.text)))
+    {
         ui.label(RichText::new(text).size(theme::SMALL).color(ink));
     }
 }

@@ -188,6 +188,10 @@ fn order(key: &str, said: &BTreeMap<String, Vec<f64>>, report: &mut Report) {
 /// What differs between statistics and moments, and by how much of the range.
 fn differences(said: &BTreeMap<String, Vec<f64>>, moments: &Moments) -> Vec<(f64, String)> {
     let mut found = Vec::new();
+    if moments.mean.iter().any(|mean| !mean.is_finite()) {
+        // Values that are no numbers have none; that they are there is said of the rows.
+        return found;
+    }
     let std = moments.std();
     let wanted = [
         ("min", &moments.min),

@@ -7,6 +7,7 @@ use super::*;
 use crate::dataset::Failure;
 use crate::dataset::read::Version;
 use crate::dataset::read::sample::{SAMPLE, change_info, copied, copy_folder, older, recorded};
+use crate::dataset::table::rows;
 
 fn go() -> impl FnMut(&str, f32) -> ControlFlow<()> {
     |_, _| ControlFlow::Continue(())
@@ -214,6 +215,33 @@ fn a_set_of_lerobot_gets_a_column_for_marks() {
     let set = Dataset::open(&root).unwrap();
     let marks: Vec<_> = set.episodes().iter().map(|it| it.outcome).collect();
     assert_eq!(marks[0..2], [Outcome::Unmarked, Outcome::Success]);
+}
+
+#[test]
+fn episodes_with_values_that_are_no_numbers_are_got_rid_of_one_by_one() {
+    use crate::dataset::schema::Info;
+    use crate::dataset::table::Values;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("set");
+    recorded(&root, &[3, 4, 5]);
+    let path = root.join("data/chunk-000/file-000.parquet");
+    let mut table = rows::read(&path, None, None).unwrap();
+    let mut columns = table.columns.iter_mut();
+    let action = columns.find(|it| it.name == "action").unwrap();
+    let Values::Floats(values) = &mut action.values else {
+        panic!("{action:?}");
+    };
+    (values[1], values[5 * 6 + 1]) = (f64::NAN, f64::NAN);
+    let features = Info::read(&root).unwrap().features;
+    let parts = [0..3, 3..7, 7..12].map(|part| Ok(table.slice(part)));
+    rows::write(&Disk::new(), &path, &features, parts).unwrap();
+    let trim = Edit::Trim {
+        episode: 0,
+        rows: 1..3,
+    };
+    apply(&root, &trim, &Disk::new(), &mut go()).unwrap();
+    edit(&root, &Edit::Delete(vec![1]));
+    assert_eq!(lengths(&root), [2, 5]);
 }
 
 #[test]
