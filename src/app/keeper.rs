@@ -10,7 +10,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use crate::latest::Latest;
-use crate::runtime::{Settings, Snapshot};
+use crate::runtime::{Settings, Snapshot, salvage};
 use crate::ui::Preferences;
 
 /// How often choices are compared with what is on disk.
@@ -112,9 +112,14 @@ impl Kept {
 /// What the window remembered beside the settings at `path`; the defaults where there is nothing readable.
 pub fn read_preferences(path: &Path) -> Preferences {
     let file = path.with_file_name(WINDOW_FILE);
-    let read = fs::read(&file).map(|text| serde_json::from_slice::<Preferences>(&text));
-    match read {
-        Ok(Ok(preferences)) => preferences.sane(),
+    match fs::read(&file).map(|text| salvage::<Preferences>(&text)) {
+        Ok(Ok((preferences, unread))) => {
+            if !unread.is_empty() {
+                let (file, unread) = (file.display(), unread.join(", "));
+                log::warn!("{file}: {unread} cannot be read, the window has the defaults for it");
+            }
+            preferences.sane()
+        }
         Ok(Err(error)) => {
             log::warn!(
                 "{} is not readable, the window starts with defaults: {error}",
@@ -166,5 +171,13 @@ mod tests {
         assert_eq!(read_preferences(&path), Preferences::default());
         fs::write(folder.path().join(WINDOW_FILE), "{ half").unwrap();
         assert_eq!(read_preferences(&path), Preferences::default());
+        let text =
+            r#"{"theme": "pink", "plot_seconds": 20, "recording": {"fps": -1, "folder": "cubes"}}"#;
+        fs::write(folder.path().join(WINDOW_FILE), text).unwrap();
+        let kept = read_preferences(&path);
+        assert_eq!(
+            (kept.plot_seconds, kept.recording.folder.as_str()),
+            (20, "cubes")
+        );
     }
 }

@@ -165,7 +165,12 @@ impl Desk {
 
     fn show(&self) {
         let view = self.recorder.as_ref().map(Recorder::view);
-        self.view.set(view.unwrap_or_else(|| self.last.clone()));
+        let mut view = view.unwrap_or_else(|| self.last.clone());
+        if self.closing || self.recorder.is_none() {
+            // What nobody is there to recover is not offered here; the library offers it.
+            (view.interrupted, view.discarded) = (Vec::new(), None);
+        }
+        self.view.set(view);
     }
 
     fn act(&mut self, order: RecordOrder) {
@@ -319,6 +324,14 @@ mod tests {
         drop(recording);
         let left = crate::dataset::left_in(&root).unwrap();
         assert_eq!((left.len(), left[0].0.frames), (1, 3));
+        // The next session offers it as long as it can do something about it.
+        let recording = Recording::start().unwrap();
+        let mut link = recording.link();
+        (link.order)(RecordOrder::Open(Box::new(plan(&root)))).unwrap();
+        wait(&link, |view| view.interrupted.len() == 1);
+        (link.order)(RecordOrder::Close).unwrap();
+        let closed = wait(&link, |view| view.root.is_none());
+        assert_eq!((closed.interrupted, closed.discarded), (vec![], None));
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn settings_path(options: &mut RigOptions) -> Option<PathBuf> {
 fn load(path: &std::path::Path, options: &mut RigOptions) -> Settings {
     let (settings, error) = Settings::load(path);
     if let Some(error) = error {
-        let remedy = "Set the knobs again; they are kept from now on.";
+        let remedy = "Set again what is named there; it is kept from now on.";
         options
             .faults
             .push((FaultKind::Settings, error.to_string(), remedy.to_owned()));

@@ -94,7 +94,7 @@ fn read(args: &ReplayArgs) -> anyhow::Result<Recording> {
     let actions = rows.actions();
     if actions.is_empty() {
         bail!(
-            "{}: episode {} has no actions of six joints, so that an SO-101 cannot go through it",
+            "{}: the actions of episode {} are not named after the six joints of an SO-101, which cannot go through them",
             args.root.display(),
             args.episode
         );

@@ -89,6 +89,7 @@ pub fn run(args: &TeleopArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         aligned,
         recorded,
     } = led?;
+    let recorded = recorded.map(Recorded::counted);
     let trouble = recorded.as_ref().and_then(|it| it.trouble.clone());
     let summary = Summary {
         recorded,

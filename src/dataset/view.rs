@@ -69,3 +69,15 @@ pub struct Disk {
     /// How long that lasts at the measured rate; `None` before there is one.
     pub time_left: Option<Duration>,
 }
+
+impl Disk {
+    /// It is called low below this.
+    const LOW_TIME: Duration = Duration::from_mins(10);
+    const LOW_BYTES: u64 = 1 << 30;
+
+    /// Whether it is about to be full.
+    pub fn is_low(&self) -> bool {
+        self.bytes_left < Self::LOW_BYTES
+            || self.time_left.is_some_and(|left| left < Self::LOW_TIME)
+    }
+}

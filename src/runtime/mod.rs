@@ -30,6 +30,7 @@ mod queue;
 mod request;
 mod rig;
 mod running;
+mod salvage;
 mod session;
 mod settings;
 mod snapshot;
@@ -63,6 +64,7 @@ pub use pace::Punctuality;
 pub use policy_thread::PolicyLoader;
 pub use rig::{EXPERT, RigLink, RigOrder, RigView};
 pub use running::{Runtime, Setup};
+pub use salvage::salvage;
 pub use session::{RecordLink, RecordOrder, SessionOrder, SessionPhase, SessionPlan, SessionView};
 pub use settings::{KeptArm, KeptArms, Settings, SettingsError};
 pub use snapshot::{

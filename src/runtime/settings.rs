@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::{PortInfo, path_of};
 use crate::runtime::binding::{bind, camera_of};
+use crate::runtime::salvage::salvage;
 use crate::runtime::{ArmSource, Knobs, Snapshot, ViewBinding};
 
 /// What is kept of a run. Policy and cameras are named at each start, so that none drives unexpectedly; an arm that was chosen
@@ -97,6 +98,14 @@ pub enum SettingsError {
         kept: PathBuf,
         source: serde_json::Error,
     },
+    #[error(
+        "{path}: {} cannot be read; the defaults are used for it, and the file was copied to {kept}", unread.join(", ")
+    )]
+    Partly {
+        path: PathBuf,
+        kept: PathBuf,
+        unread: Vec<String>,
+    },
 }
 
 impl Settings {
@@ -109,27 +118,35 @@ impl Settings {
         Ok(places.config_dir().join("settings.json"))
     }
 
-    /// Reads `path`. No file means the defaults; an unreadable one is kept aside as `.bad`, and the defaults are there
-    /// beside the error.
+    /// Reads `path`. No file means the defaults. One that is unreadable, or partly, is kept aside as `.bad`; what could be read of
+    /// it and the defaults for the rest are there beside the error.
     pub fn load(path: &Path) -> (Self, Option<SettingsError>) {
-        match Self::read(path) {
-            Ok(settings) => (settings, None),
-            Err(error) => (Self::default(), Some(error)),
-        }
-    }
-
-    fn read(path: &Path) -> Result<Self, SettingsError> {
         let text = match fs::read(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(at(path, source)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return (Self::default(), None);
+            }
+            Err(source) => return (Self::default(), Some(at(path, source))),
         };
-        serde_json::from_slice(&text).or_else(|source| {
-            let path = path.to_owned();
-            let kept = path.with_extension("json.bad");
-            fs::rename(&path, &kept).map_err(|source| at(&path, source))?;
-            Err(SettingsError::Unreadable { path, kept, source })
-        })
+        let (path, kept) = (path.to_owned(), path.with_extension("json.bad"));
+        match salvage(&text) {
+            Ok((settings, unread)) if unread.is_empty() => (settings, None),
+            Ok((settings, unread)) => {
+                // A copy: what is good must be there at the next start, too, even if nothing is saved until then.
+                let error = match fs::copy(&path, &kept) {
+                    Ok(_) => SettingsError::Partly { path, kept, unread },
+                    Err(source) => at(&kept, source),
+                };
+                (settings, Some(error))
+            }
+            Err(source) => {
+                let error = match fs::rename(&path, &kept) {
+                    Ok(()) => SettingsError::Unreadable { path, kept, source },
+                    Err(source) => at(&path, source),
+                };
+                (Self::default(), Some(error))
+            }
+        }
     }
 
     /// Writes `path` so that a crash leaves either the old or the new file, never half of one.
@@ -214,6 +231,22 @@ mod tests {
         assert_eq!(fs::read_dir(place.path().join("deep")).unwrap().count(), 1);
         fs::write(&path, r#"{"task": "wave", "of": "the future"}"#).unwrap();
         assert_eq!(Settings::load(&path).0.task, "wave");
+    }
+
+    #[test]
+    fn one_bad_value_costs_only_itself() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("settings.json");
+        let text = r#"{"task": "wave", "knobs": {"fps": "fast", "num_steps": 7}, "arms": {"leader": {"path": 3}}}"#;
+        fs::write(&path, text).unwrap();
+        let (read, trouble) = Settings::load(&path);
+        assert_eq!((read.task.as_str(), read.knobs.num_steps), ("wave", 7));
+        assert_eq!(read.knobs.fps, Knobs::untouched().fps);
+        let words = trouble.map(|trouble| trouble.to_string()).unwrap();
+        for named in ["knobs.fps", "arms.leader", "settings.json.bad"] {
+            assert!(words.contains(named), "{words}");
+        }
+        assert_eq!(Settings::load(&path).0, read, "it stays for the next start");
     }
 
     #[test]

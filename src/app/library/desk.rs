@@ -1,5 +1,6 @@
 //! The library's thread: takes orders, keeps what is looked at, lets one job run beside, and shows how everything stands.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::app::library::edits;
-use crate::app::library::job::{CANCELLED, Outcome, Report};
+use crate::app::library::job::{CANCELLED, Outcome, PANICKED, Report};
 use crate::app::library::places::Places;
 use crate::app::library::shelf::{changed_at, shelf};
 use crate::app::library::show::{Show, with_answers};
@@ -85,7 +86,7 @@ impl Desk {
         // The arm, its policy and a recording go first.
         priority::claim(Urgency::Patient);
         self.view.encoders = work::encoders().into();
-        self.refresh();
+        self.guarded(Self::refresh);
         self.publish();
         let mut has_covers_to_make = true;
         loop {
@@ -100,17 +101,30 @@ impl Desk {
             match event {
                 Some(Event::Leave) => return,
                 Some(Event::Order(order)) => {
-                    self.obey(order, reports);
+                    self.guarded(|desk| desk.obey(order, reports));
                     has_covers_to_make = true;
                 }
                 Some(Event::Job(report)) => {
-                    self.hear(report);
+                    self.guarded(|desk| desk.hear(report));
                     has_covers_to_make = true;
                 }
-                None if self.seek.is_some() => self.look(),
-                None => has_covers_to_make = self.cover(),
+                None if self.seek.is_some() => {
+                    self.guarded(Self::look);
+                }
+                None => has_covers_to_make = self.guarded(Self::cover).unwrap_or(false),
             }
         }
+    }
+
+    /// A panic over a data set closes that data set, and leaves the library to the others.
+    fn guarded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let done = catch_unwind(AssertUnwindSafe(|| act(self))).ok();
+        if done.is_none() {
+            self.close();
+            self.view.trouble = Some(PANICKED.to_owned());
+            self.publish();
+        }
+        done
     }
 
     fn publish(&mut self) {

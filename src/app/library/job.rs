@@ -1,5 +1,6 @@
 //! Work that takes long, one at a time, on a thread that goes last: it says how far it is and can be cancelled.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,6 +17,9 @@ use crate::runtime::Finding;
 const PERIOD: Duration = Duration::from_millis(100);
 /// What a job that was cancelled says.
 pub const CANCELLED: &str = "cancelled";
+/// What one says that panicked.
+pub const PANICKED: &str =
+    "it panicked; see the log. `smolpilot data check` says what is wrong with the data set";
 
 /// What came of a job.
 #[derive(Debug)]
@@ -98,11 +102,30 @@ pub fn start(
         .spawn(move || {
             // The arm, its policy and a recording go first.
             priority::claim(Urgency::Patient);
-            let over = Report::Over(work(&mut voice));
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut voice)));
+            // Without an answer nothing else could ever be begun.
+            let over = Report::Over(done.unwrap_or_else(|_| Err(PANICKED.to_owned())));
             // A library that has ended needs no answer.
             voice.reports.send(Event::Job(over)).ok();
         });
     spawned.map(drop).map_err(|error| {
         format!("the system gives no thread ({error}): close other programs and try again")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_panics_is_over_all_the_same() {
+        let (reports, heard) = bounded(4);
+        start(&reports, &Arc::default(), |_| panic!("a damaged film")).unwrap();
+        match heard.recv().unwrap() {
+            Event::Job(Report::Over(Err(why))) => assert_eq!(why, PANICKED),
+            other => panic!("{other:?}"),
+        }
+    }
 }

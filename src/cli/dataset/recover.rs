@@ -11,7 +11,7 @@ use crate::cli::args::JsonArgs;
 use crate::cli::output::{Outcome, deliver};
 use crate::dataset::edit::{Settled, settle};
 use crate::dataset::lock::Lock;
-use crate::dataset::{Disk, Interrupted, Plan, Recorder, left_in};
+use crate::dataset::{Dataset, Disk, Interrupted, Plan, Recorder, left_in};
 
 /// `smolpilot data recover`
 #[derive(Args, Debug)]
@@ -85,8 +85,8 @@ pub fn run(args: &RecoverArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     for (found, plan) in left.into_iter().filter(|(found, _)| named(found)) {
         let state = match (args.list, args.forget) {
             (true, _) => "found",
-            (_, true) => done_with(plan, &found.id, &mut report, Recorder::forget, "dropped")?,
-            (_, false) => done_with(plan, &found.id, &mut report, Recorder::recover, "saved")?,
+            (_, true) => done_with(plan, &found.id, Recorder::forget, "dropped")?,
+            (_, false) => done_with(plan, &found.id, Recorder::recover, "saved")?,
         };
         report.unfinished.push(Unfinished {
             id: found.id,
@@ -96,6 +96,8 @@ pub fn run(args: &RecoverArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
             state,
         });
     }
+    // A folder with nothing but journals is no data set yet, and has none.
+    report.episodes = Dataset::open(&args.root).map_or(0, |set| set.episodes().len());
     deliver(out, args.json.json.as_ref(), &report, |out| {
         print(&report, out)
     })?;
@@ -106,7 +108,6 @@ pub fn run(args: &RecoverArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
 fn done_with(
     plan: Plan,
     id: &str,
-    report: &mut Recovered,
     act: impl FnOnce(&mut Recorder, &str) -> Result<(), crate::dataset::Error>,
     done: &'static str,
 ) -> anyhow::Result<&'static str> {
@@ -117,9 +118,8 @@ fn done_with(
     } else {
         Ok(())
     };
-    let view = recorder.close()?;
+    recorder.close()?;
     acted?;
-    report.episodes = view.episodes;
     Ok(if offered { done } else { "saved" })
 }
 

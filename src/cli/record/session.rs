@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::app::ending;
 use crate::cli::workshop::keyboard::{Keyboard, Said};
-use crate::dataset::Outcome;
+use crate::dataset::{Dataset, Outcome};
 use crate::runtime::{
     Command, Runtime, SessionOrder, SessionPhase, SessionPlan, SessionView, Snapshot,
 };
@@ -53,6 +53,16 @@ impl Recorded {
         self.episodes = seen.kept;
         self.missed = episodes.values().map(|it| it.0).sum();
         self.repeated = episodes.values().map(|it| it.1).sum();
+    }
+
+    /// With the counts of the data set as it is on disk, once the recorder has gone: a run that was interrupted saves until then.
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        // One in which nothing was saved cannot be opened, and has the counts that were seen.
+        if let Ok(set) = Dataset::open(&self.root) {
+            (self.episodes_in_all, self.frames_in_all) = (set.episodes().len(), set.frames());
+        }
+        self
     }
 
     /// In words.
@@ -131,7 +141,10 @@ pub fn see_through(
             return Ok(recorded);
         }
         if session.phase == SessionPhase::Off {
-            recorded.trouble.clone_from(&session.trouble);
+            recorded.trouble = trouble_of(session);
+            // What was kept and then not saved is not recorded.
+            let saved = u32::try_from(session.recorder.saved).unwrap_or(u32::MAX);
+            recorded.episodes = session.kept.min(saved);
             if let (Some(why), 0) = (&recorded.trouble, recorded.episodes_in_all) {
                 bail!("{why}");
             }
@@ -149,10 +162,11 @@ pub fn see_through(
         if !is_ending || session.phase == SessionPhase::Verdict {
             hear(runtime, &mut keyboard, session)?;
         }
-        if session.phase == SessionPhase::Verdict && keyboard.is_over() {
-            // Nobody is there to say what becomes of it.
-            recorded.trouble.clone_from(&session.trouble);
-            recorded.interrupted = true;
+        let is_broken = session.phase == SessionPhase::Verdict;
+        let is_waiting = session.phase == SessionPhase::Ready && session.trouble.is_some();
+        if (is_broken || is_waiting) && keyboard.is_over() {
+            // Nobody is there to say what becomes of it, or to begin the next.
+            recorded.interrupted |= is_broken;
             order(runtime, SessionOrder::End)?;
         }
     }
@@ -170,6 +184,12 @@ fn refusal(runtime: &Runtime) -> String {
         || "the session did not begin".to_owned(),
         |fault| fault.what.clone(),
     )
+}
+
+/// Why it ended before it was done, or why not all that was kept is saved.
+fn trouble_of(session: &SessionView) -> Option<String> {
+    let trouble = session.trouble.as_ref();
+    trouble.or(session.recorder.trouble.as_ref()).cloned()
 }
 
 fn holds_episode(session: &SessionView) -> bool {
@@ -257,6 +277,16 @@ mod tests {
         assert_eq!(meaning("", SessionPhase::Reset), Some(SessionOrder::Record));
         assert_eq!(recording("y"), Some(SessionOrder::Mark(Outcome::Success)));
         assert_eq!(recording("keep it"), None);
+    }
+
+    #[test]
+    fn what_the_recorder_could_not_save_is_told() {
+        let mut seen = SessionView::default();
+        assert_eq!(trouble_of(&seen), None);
+        seen.recorder.trouble = Some("the disk is full".to_owned());
+        assert_eq!(trouble_of(&seen).as_deref(), Some("the disk is full"));
+        seen.trouble = Some("the arm was lost".to_owned());
+        assert_eq!(trouble_of(&seen).as_deref(), Some("the arm was lost"));
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         log::error!("{}", ending::UNCONFIRMED);
     }
     let (first, recorded) = flown?;
+    let recorded = recorded.map(Recorded::counted);
     let trouble = recorded.as_ref().and_then(|it| it.trouble.clone());
     let summary = Summary {
         recorded,

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::dataset::read::Rows;
-use crate::dataset::schema::{Feature, Info};
 use crate::joint::Joint;
 
 use super::finding::{Finding, Report};
@@ -15,14 +14,11 @@ const GRIPPER: (f32, f32) = (-10.0, 110.0);
 /// From one row to the next no joint moves this far; an encoder that passed its zero does, degrees.
 const JUMP: f32 = 180.0;
 
-pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
+pub fn check(file: &Path, rows: &Rows, report: &mut Report) {
     for (name, values) in [
         ("observation.state", rows.states()),
         ("action", rows.actions()),
     ] {
-        if !of_so101(info, name) {
-            continue;
-        }
         for joint in Joint::ALL {
             let here = |finding: Finding| finding.file(file).episode(rows.episode);
             let values = values.iter().map(|row| row[joint]);
@@ -46,18 +42,6 @@ pub fn check(file: &Path, info: &Info, rows: &Rows, report: &mut Report) {
             }
         }
     }
-}
-
-/// Whether a feature is the six joints, in order.
-fn of_so101(info: &Info, name: &str) -> bool {
-    let labels = info.features.get(name).map(Feature::labels);
-    labels.is_some_and(|labels| {
-        labels.len() == Joint::ALL.len()
-            && labels
-                .iter()
-                .zip(Joint::ALL)
-                .all(|(label, joint)| label.trim_end_matches(".pos") == joint.name())
-    })
 }
 
 fn is_beyond(joint: Joint, value: f32) -> bool {

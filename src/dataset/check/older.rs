@@ -37,7 +37,7 @@ pub fn check(root: &Path, info: &Info, report: &mut Report, progress: &mut Progr
             Ok(rows) => {
                 let tasks = dataset.tasks();
                 arithmetic::check(&episode.table, info, tasks, &listed, &rows, report);
-                joints::check(&episode.table, info, &rows, report);
+                joints::check(&episode.table, &rows, report);
             }
             Err(error) => report.add(
                 Finding::error("data.unreadable", error.to_string())

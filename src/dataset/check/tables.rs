@@ -237,10 +237,11 @@ impl Table<'_> {
                 episode: index,
                 table: picked(table, &places),
                 left_out: Vec::new(),
+                joints: self.info.features.joints(),
             };
             arithmetic::check(self.file, self.info, self.tasks, listed, &part, report);
             capture::check(self.file, self.info, &part, report);
-            joints::check(self.file, self.info, &part, report);
+            joints::check(self.file, &part, report);
             statistics::check_episode(self.file, self.info, listed, &part, totals, report);
         }
         if !there.is_empty() {

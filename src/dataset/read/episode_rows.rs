@@ -17,6 +17,8 @@ pub struct Rows {
     pub table: Table,
     /// Columns whose type is none that this program knows, and why.
     pub left_out: Vec<(String, String)>,
+    /// Columns that are the six joints of an SO-101, by what they are named in `info.json`.
+    pub joints: Vec<String>,
 }
 
 impl Rows {
@@ -62,7 +64,9 @@ impl Rows {
 
     /// A column of six values a row.
     fn joints(&self, name: &str) -> Arc<[JointVec]> {
-        let column = self.table.get(name);
+        // Six values of another robot would send this arm anywhere.
+        let is_so101 = self.joints.iter().any(|known| known == name);
+        let column = self.table.get(name).filter(|_| is_so101);
         let column = column.filter(|column| column.width == JOINT_COUNT);
         let numbers = column.and_then(|column| column.values.floats());
         numbers
@@ -103,6 +107,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn six_values_are_joints_only_by_their_names() {
+        let mut rows = Rows {
+            table: Table {
+                rows: 1,
+                columns: vec![Column::floats(ACTION, 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])],
+            },
+            ..Rows::default()
+        };
+        assert!(rows.actions().is_empty(), "of another robot");
+        rows.joints.push(ACTION.to_owned());
+        assert_eq!(rows.actions()[0].0, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
     fn what_is_absent_is_empty_or_named() {
         let rows = Rows {
             episode: 3,
@@ -114,6 +132,7 @@ mod tests {
                 ],
             },
             left_out: vec![],
+            joints: vec![],
         };
         assert_eq!(rows.task_indices(), [1, 0]);
         assert!(rows.states().is_empty() && rows.actions().is_empty());

@@ -241,6 +241,7 @@ impl Dataset {
             episode: episode.index,
             table,
             left_out,
+            joints: self.info.features.joints(),
         };
         let numbers = rows.scalars(EPISODE_INDEX).unwrap_or_default();
         match numbers.iter().find(|&&said| said != episode.index as f64) {

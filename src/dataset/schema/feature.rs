@@ -7,6 +7,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::joint::Joint;
+
 /// What a feature's values are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -135,6 +137,17 @@ impl Feature {
         list.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// Whether it is the six joints of an SO-101, in their order. Without names nobody knows which they are.
+    pub fn is_so101(&self) -> bool {
+        let names = Joint::ALL.map(Joint::name);
+        let labels = self.labels();
+        labels.len() == names.len()
+            && labels
+                .iter()
+                .zip(names)
+                .all(|(label, name)| label.trim_end_matches(".pos") == name)
+    }
+
     /// Width and height of a camera, whichever way round its shape is; `None` for what is no camera.
     pub fn picture_size(&self) -> Option<(u32, u32)> {
         if !self.dtype.is_picture() || self.shape.len() != 3 {
@@ -191,6 +204,12 @@ impl Features {
         self.0
             .iter()
             .map(|(name, feature)| (name.as_str(), feature))
+    }
+
+    /// The names of those that are the six joints of an SO-101.
+    pub fn joints(&self) -> Vec<String> {
+        let joints = self.columns().filter(|(_, feature)| feature.is_so101());
+        joints.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// Those that are columns of the tables.

@@ -124,7 +124,9 @@ fn replay_ui(
         return;
     }
     let obstacle = if shown.actions.is_empty() {
-        Some("These actions are not for an arm of six joints.")
+        Some(
+            "These actions are not named after the six joints of an SO-101: this arm cannot go through them.",
+        )
     } else {
         mode_obstacle(snapshot, Mode::Replay)
     };

@@ -9,7 +9,7 @@ use crate::ui::card::dot_ui;
 use crate::ui::draft::{Draft, Page};
 use crate::ui::record::next::{Next, begin};
 use crate::ui::record::recorded_root;
-use crate::ui::record::saving::{disk_words, is_low};
+use crate::ui::record::saving::disk_words;
 use crate::ui::theme;
 use crate::ui::words;
 
@@ -142,7 +142,7 @@ fn disk_ui(ui: &mut Ui, session: &SessionView) {
     let Some(disk) = &session.recorder.disk else {
         return;
     };
-    if is_low(disk) {
+    if disk.is_low() {
         plate_ui(ui, tokens.fault, |ui| {
             let text = disk_words(disk).replacen("disk", "DISK LOW ", 1);
             ui.label(

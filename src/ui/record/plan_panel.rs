@@ -137,6 +137,10 @@ fn streams_ui(ui: &mut Ui, snapshot: &Snapshot, form: &mut PlanForm) {
         weak_ui(ui, "Cameras");
         let is_left_out = |form: &PlanForm, name: &String| form.without.contains(name);
         let names: Vec<&String> = snapshot.cameras.iter().map(|camera| &camera.name).collect();
+        if names.iter().all(|name| is_left_out(form, name)) {
+            // A plan without any is one of all: those of another day were left out, not these.
+            form.without.retain(|name| !names.contains(&name));
+        }
         let taken = names.iter().filter(|name| !is_left_out(form, name)).count();
         for name in &names {
             let mut is_taken = !is_left_out(form, name);

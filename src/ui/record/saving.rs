@@ -1,7 +1,5 @@
 //! What the recorder is busy with: pictures that wait for an encoder, episodes on their way to the disk, and the room there.
 
-use std::time::Duration;
-
 use egui::{
     Align2, CornerRadius, Rect, RichText, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
@@ -11,18 +9,10 @@ use crate::ui::card::weak_ui;
 use crate::ui::theme::{self, Tokens};
 use crate::ui::words;
 
-/// Below this the disk is called low.
-const LOW_TIME: Duration = Duration::from_mins(15);
-const LOW_BYTES: u64 = 2_000_000_000;
 /// A backlog above this share is worth a word.
 const BEHIND: f32 = 0.5;
 /// Size of a bar with its words, points.
 const BAR: Vec2 = Vec2::new(176.0, 18.0);
-
-/// Whether the disk is about to be full.
-pub fn is_low(disk: &DiskView) -> bool {
-    disk.bytes_left < LOW_BYTES || disk.time_left.is_some_and(|left| left < LOW_TIME)
-}
 
 /// The room in minutes where a rate is known, else in bytes.
 pub fn disk_words(disk: &DiskView) -> String {
@@ -100,7 +90,7 @@ fn disk_ui(ui: &mut Ui, disk: &DiskView) {
         "{} left. Below the reserve the running episode is ended and kept.",
         words::bytes(disk.bytes_left)
     );
-    let (words, ink) = if is_low(disk) {
+    let (words, ink) = if disk.is_low() {
         (format!("! {} left", disk_words(disk)), tokens.fault_text)
     } else {
         (format!("{} left", disk_words(disk)), tokens.weak)
@@ -145,6 +135,8 @@ pub fn sized_bar_ui(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -153,10 +145,10 @@ mod tests {
             bytes_left,
             time_left: minutes.map(Duration::from_mins),
         };
-        assert!(!is_low(&disk(40_000_000_000, None)));
-        assert!(!is_low(&disk(40_000_000_000, Some(250))));
-        assert!(is_low(&disk(40_000_000_000, Some(9))));
-        assert!(is_low(&disk(900_000_000, None)));
+        assert!(!disk(40_000_000_000, None).is_low());
+        assert!(!disk(40_000_000_000, Some(250)).is_low());
+        assert!(disk(40_000_000_000, Some(9)).is_low());
+        assert!(disk(900_000_000, None).is_low());
         assert_eq!(disk_words(&disk(1, Some(250))), "disk 4 h 10 min");
         assert_eq!(disk_words(&disk(900_000_000, None)), "disk 900 MB");
     }

@@ -172,7 +172,8 @@ fn buttons_ui(ui: &mut Ui, session: &SessionView, commands: &mut Vec<Command>) {
         }
     };
     if session.phase != Finishing {
-        let hint = "Records no more. What was kept is saved; an episode that runs is kept, too.";
+        let hint =
+            "Records no more. What was kept is saved; of an episode that runs you are asked first.";
         ask(ui, "End session", hint, false, SessionOrder::End);
     }
     match session.phase {

@@ -17,9 +17,6 @@ const GONE_WITH_WORDS: Duration = Duration::from_millis(300);
 const SAID_BEFORE: Duration = Duration::from_secs(1);
 /// Rows that find no room for so long are a fault; a single one is only counted.
 const BEHIND_AFTER: Duration = Duration::from_millis(300);
-/// The disk is low with less time or room than this.
-const LOW_TIME: Duration = Duration::from_mins(10);
-const LOW_BYTES: u64 = 1 << 30;
 
 /// What was seen of the recorder.
 #[derive(Debug, Default)]
@@ -183,12 +180,7 @@ impl Control {
             view.trouble.as_ref().map(|it| words(it.clone(), remedy))
         });
         let is_open = view.root.is_some();
-        let low = view.disk.filter(|disk| {
-            is_open
-                && disk
-                    .time_left
-                    .map_or(disk.bytes_left < LOW_BYTES, |left| left < LOW_TIME)
-        });
+        let low = view.disk.filter(|disk| is_open && disk.is_low());
         self.faults.set(self.now, kind, "disk", || {
             low.map(|disk| {
                 let left = match disk.time_left {
