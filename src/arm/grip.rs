@@ -93,13 +93,13 @@ impl Reflex {
         let pushes = feel.load_percent.abs() >= PUSHING_PERCENT
             || feel.milliamperes.abs() >= PUSHING_MILLIAMPERES;
         let strains = feel.load_percent.abs() >= STRAINING_PERCENT && behind > 0.0;
-        let patience = match behind >= BEHIND {
-            true if pushes => PERSISTS,
-            _ if strains => STRAINS,
-            _ => {
-                self.pushing = None;
-                return false;
-            }
+        let patience = if pushes && behind >= BEHIND {
+            PERSISTS
+        } else if strains {
+            STRAINS
+        } else {
+            self.pushing = None;
+            return false;
         };
         let (since, at) = *self.pushing.get_or_insert((feel.now, feel.position));
         let spent = feel.now.saturating_sub(since);

@@ -27,6 +27,22 @@ pub enum Failure {
     Once,
 }
 
+#[cfg(test)]
+impl Failure {
+    pub const ALL: [Self; 5] = [
+        Self::Full,
+        Self::HalfWritten,
+        Self::ReadOnly,
+        Self::Killed,
+        Self::Once,
+    ];
+
+    /// With `SMOLPILOT_FAULTS=all` every operation fails in every way, which takes minutes; in the usual run some do in some.
+    pub fn are_all_wanted() -> bool {
+        std::env::var_os("SMOLPILOT_FAULTS").is_some_and(|which| which == "all")
+    }
+}
+
 #[derive(Debug)]
 struct FaultPlan {
     at: u64,
@@ -354,13 +370,7 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_whole_or_not_at_all_whatever_fails() {
-        for failure in [
-            Failure::Full,
-            Failure::HalfWritten,
-            Failure::ReadOnly,
-            Failure::Killed,
-            Failure::Once,
-        ] {
+        for failure in Failure::ALL {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("info.json");
             let mut at = 0;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::dataset::video::LONGEST_FILM;
 use crate::dataset::{Codec, Outcome, Plan, RecorderView, Step};
 use crate::latest::Latest;
 
@@ -38,8 +39,8 @@ pub struct SessionPlan {
 impl SessionPlan {
     /// In place of a time: until the operator says so.
     pub const BY_HAND: Duration = Duration::MAX;
-    /// No episode is longer. LeRobot finds pictures by their time in 32 bits, which beyond this in a file is too coarse.
-    pub const LONGEST: Duration = Duration::from_secs(1000);
+    /// No episode is longer: it is recorded as one film.
+    pub const LONGEST: Duration = LONGEST_FILM;
     /// Between episodes on the rig, which lays its table by itself.
     pub const RIG_RESET: Duration = Duration::from_millis(500);
 

@@ -7,6 +7,7 @@ use crate::dataset::read::listing::seconds;
 use crate::dataset::read::parquet_file::files_below;
 use crate::dataset::read::{Camera, Span, opening};
 use crate::dataset::schema::{Feature, Info, canonical_codec};
+use crate::dataset::video::LONGEST_FILM;
 use crate::dataset::video::mp4::{Contents, grid};
 
 use super::Progress;
@@ -14,8 +15,6 @@ use super::arithmetic::TOLERANCE_S;
 use super::finding::{FilmFacts, Finding, Report};
 use super::lists::Listed;
 
-/// Far behind this, 32-bit times are coarser than LeRobot's tolerance, seconds.
-const LONGEST_S: f64 = 1000.0;
 /// More pictures than this between key frames make every random access slow.
 const FAR_KEYS: usize = 60;
 /// What a time may be off its place from adding up fractions, seconds.
@@ -152,9 +151,10 @@ impl Reel<'_> {
             report.add(self.here(Finding::error("video.frames", what).advice(advice)));
         }
         let lasts = seconds(there, self.fps);
-        if lasts > LONGEST_S {
+        if lasts > LONGEST_FILM.as_secs_f64() {
             let what = format!(
-                "is {lasts:.0} s long: beyond {LONGEST_S} s times are coarser than LeRobot's tolerance"
+                "is {lasts:.0} s long: beyond {} s times are coarser than LeRobot's tolerance",
+                LONGEST_FILM.as_secs()
             );
             let finding = Finding::warning("video.length", what)
                 .advice("pictures of long episodes near its end may be refused; `data split` makes shorter films");

@@ -7,13 +7,12 @@ use crate::dataset::read::listing::seconds;
 use crate::dataset::read::{Camera, Dataset};
 use crate::dataset::schema::{FilePlace, Info};
 use crate::dataset::table::Span;
+use crate::dataset::video::LONGEST_FILM;
 use crate::dataset::video::mp4::{Contents, Part, Recode, splice};
 use crate::dataset::{Disk, Error};
 
 use super::cut::Cut;
 
-/// The longest film that LeRobot's 32-bit times stay exact in, seconds.
-const LONGEST_S: f64 = 1000.0;
 /// Pictures from key frame to key frame in what is encoded again.
 const KEY_FRAME_INTERVAL: u32 = 10;
 
@@ -147,7 +146,7 @@ fn reels(runs: Vec<Run>, fps: u32, most_bytes: u64) -> Vec<Reel> {
                     .runs
                     .iter()
                     .all(|it| part(it) && it.contents.config == run.contents.config)
-                && seconds(frames + run.frames.len(), fps) <= LONGEST_S
+                && seconds(frames + run.frames.len(), fps) <= LONGEST_FILM.as_secs_f64()
                 && bytes + run.bytes() <= most_bytes
         });
         match reels.last_mut() {

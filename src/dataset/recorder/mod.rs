@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::dataset::journal::{Commit, Shelf};
 use crate::dataset::save::Store;
+use crate::dataset::video::LONGEST_FILM;
 use crate::dataset::{Disk, DiskView, Error, Interrupted, Outcome, Plan, RecorderView, Step};
 
 use board::Board;
@@ -30,8 +31,6 @@ use take::{Finished, Take};
 const BACKLOG: usize = 64 << 20;
 /// Bytes that are kept free on the disk. An episode that needs them is ended and kept.
 const RESERVE: u64 = 500_000_000;
-/// An episode is one film, and LeRobot cannot tell pictures apart that come much later than this in one: 32-bit seconds.
-const LONGEST: Duration = Duration::from_secs(1000);
 /// When nothing could be taken for so long, what follows is another episode.
 const LONGEST_GAP: Duration = Duration::from_secs(10);
 
@@ -198,10 +197,10 @@ impl Recorder {
             );
             return Err(self.end(&why));
         }
-        if take.rows() + u64::from(step.missed) >= rows_in(LONGEST) {
+        if take.rows() + u64::from(step.missed) >= rows_in(LONGEST_FILM) {
             let why = format!(
                 "it was {} s long, the most that LeRobot can read",
-                LONGEST.as_secs()
+                LONGEST_FILM.as_secs()
             );
             return Err(self.end(&why));
         }

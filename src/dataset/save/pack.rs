@@ -11,11 +11,9 @@ use super::state::State;
 use super::{MIB, Store};
 use crate::dataset::schema::FilePlace;
 use crate::dataset::table::{Episode, episodes};
+use crate::dataset::video::LONGEST_FILM;
 use crate::dataset::video::mp4::{Contents, concat};
 use crate::dataset::{Disk, Error};
-
-/// No joined film is longer: after 1024 s LeRobot's own times, which have 32 bits, are too coarse for its own test of them.
-const LONGEST_S: f64 = 1000.0;
 
 /// A film and the episodes in it, which follow on each other.
 struct Film {
@@ -29,7 +27,7 @@ struct Film {
 }
 
 impl Store {
-    /// Joins films where that takes no encoding, up to the data set's file size and 1000 s. Returns how many became part of
+    /// Joins films where that takes no encoding, up to the data set's file size and [`LONGEST_FILM`]. Returns how many became part of
     /// another. A file of LeRobot's is not touched.
     ///
     /// # Errors
@@ -53,17 +51,14 @@ impl Store {
     /// The films of a camera that can become one, in the order of their episodes; at least two in each group.
     fn groups(&self, key: &str) -> Result<Vec<Vec<Film>>, Error> {
         let mut groups: Vec<Vec<Film>> = vec![];
-        let mut open = false;
         for (place, first, end) in runs(&self.state.episodes, key) {
             let Some(film) = self.film(key, place, first, end)? else {
-                open = false;
                 continue;
             };
             match groups.last_mut() {
-                Some(group) if open && self.fits(group, &film) => group.push(film),
+                Some(group) if self.fits(group, &film) => group.push(film),
                 _ => groups.push(vec![film]),
             }
-            open = true;
         }
         groups.retain(|group| group.len() > 1);
         Ok(groups)
@@ -110,8 +105,10 @@ impl Store {
         let all = || group.iter().chain([film]);
         let rows: usize = all().map(|film| film.rows).sum();
         let bytes: u64 = all().map(|film| film.bytes).sum();
-        bytes < limit
-            && rows as f64 / f64::from(self.plan.fps) <= LONGEST_S
+        let follows = group.last().is_some_and(|last| last.end == film.first);
+        follows
+            && bytes < limit
+            && rows as f64 / f64::from(self.plan.fps) <= LONGEST_FILM.as_secs_f64()
             && group[0].contents.config == film.contents.config
     }
 

@@ -94,6 +94,12 @@ pub struct Feature {
     pub rest: Map<String, Value>,
 }
 
+/// A joint's name as LeRobot's drivers of all times write it.
+fn plain(label: &str) -> &str {
+    let label = label.trim_end_matches(".pos");
+    label.strip_prefix("main_").unwrap_or(label)
+}
+
 impl Feature {
     /// A column of one value a row.
     pub fn scalar(dtype: Dtype) -> Self {
@@ -137,7 +143,8 @@ impl Feature {
         list.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Whether it is the six joints of an SO-101, in their order. Without names nobody knows which they are.
+    /// Whether it is the six joints of an SO-101, in their order. Without names nobody knows which they are; LeRobot's older
+    /// drivers put `main_` before them.
     pub fn is_so101(&self) -> bool {
         let names = Joint::ALL.map(Joint::name);
         let labels = self.labels();
@@ -145,7 +152,7 @@ impl Feature {
             && labels
                 .iter()
                 .zip(names)
-                .all(|(label, name)| label.trim_end_matches(".pos") == name)
+                .all(|(label, name)| plain(label) == name)
     }
 
     /// Width and height of a camera, whichever way round its shape is; `None` for what is no camera.
@@ -266,6 +273,17 @@ impl<'de> Deserialize<'de> for Features {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn joints_are_known_by_their_names_of_all_times() {
+        let six = |prefix: &str, suffix: &str| {
+            let names = Joint::ALL.map(|joint| format!("{prefix}{joint}{suffix}"));
+            Feature::vector(Dtype::Float32, 6, Some(names.to_vec()))
+        };
+        assert!(six("", ".pos").is_so101() && six("main_", "").is_so101());
+        assert!(!six("left_", ".pos").is_so101());
+        assert!(!Feature::vector(Dtype::Float32, 6, None).is_so101());
+    }
 
     #[test]
     fn features_keep_their_order_and_what_is_unknown() {

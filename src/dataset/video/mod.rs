@@ -4,6 +4,8 @@
 //! as there are rows. What an installed ffmpeg is wanted for (AV1, an encoder of the graphics card) is done from that journal when the
 //! episode is saved: such an encoder looks ahead, holds pictures back and can die, and none of that may happen beside the arm.
 
+use std::time::Duration;
+
 mod decode;
 mod encode;
 mod ffmpeg;
@@ -19,3 +21,6 @@ pub use encode::{Encoder, open_encoder};
 pub use ffmpeg::{Ffmpeg, Settings, transcode};
 pub use film::Film;
 pub use unit::{AccessUnit, CodecConfig, Coding};
+
+/// No film is longer: LeRobot finds pictures by their time in 32 bits, which beyond 1024 s is coarser than its own tolerance.
+pub const LONGEST_FILM: Duration = Duration::from_secs(1000);

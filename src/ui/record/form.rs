@@ -11,8 +11,8 @@ use crate::runtime::{Mode, SessionPlan, Snapshot};
 
 /// Bounds of the fields: episodes, and seconds.
 pub const EPISODES: std::ops::RangeInclusive<u32> = 0..=10_000;
-/// LeRobot's readers lose the grid of pictures in films that are longer than this.
-pub const EPISODE_SECONDS: std::ops::RangeInclusive<u32> = 1..=1_000;
+pub const EPISODE_SECONDS: std::ops::RangeInclusive<u32> =
+    1..=SessionPlan::LONGEST.as_secs() as u32;
 pub const PAUSE_SECONDS: std::ops::RangeInclusive<u32> = 0..=600;
 pub const FPS: std::ops::RangeInclusive<u32> = 1..=60;
 /// What a data set is called where neither it nor a task was named.

@@ -3,7 +3,6 @@
 //! In the usual run each operation fails in one of five ways; with `SMOLPILOT_FAULTS=all` in every way, which takes a minute.
 
 use std::collections::BTreeSet;
-use std::env;
 
 use super::*;
 use crate::dataset::check::{self, Depth};
@@ -129,20 +128,15 @@ fn place() -> tempfile::TempDir {
     made.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// Ways to fail.
-const WAYS: [Failure; 5] = [
-    Failure::Full,
-    Failure::HalfWritten,
-    Failure::ReadOnly,
-    Failure::Killed,
-    Failure::Once,
-];
-
 /// Fails operation after operation.
 fn fail_each(failure: Failure) {
-    let way = WAYS.iter().position(|way| *way == failure).unwrap();
-    let all = env::var("SMOLPILOT_FAULTS").is_ok_and(|which| which == "all");
-    let (first, stride) = if all { (0, 1) } else { (way, WAYS.len()) };
+    let ways = Failure::ALL;
+    let way = ways.iter().position(|way| *way == failure).unwrap();
+    let (first, stride) = if Failure::are_all_wanted() {
+        (0, 1)
+    } else {
+        (way, ways.len())
+    };
     let mut most = 0;
     for at in (first as u64..).step_by(stride) {
         let folder = place();

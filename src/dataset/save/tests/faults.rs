@@ -3,18 +3,13 @@
 use super::*;
 use crate::dataset::Failure;
 
-const FAILURES: [Failure; 5] = [
-    Failure::Full,
-    Failure::HalfWritten,
-    Failure::ReadOnly,
-    Failure::Killed,
-    Failure::Once,
-];
-
 /// Every operation in the usual run would take a minute; each way starts at another one.
 fn step() -> usize {
-    let all = std::env::var_os("SMOLPILOT_FAULTS").is_some_and(|which| which == "all");
-    if all { 1 } else { FAILURES.len() }
+    if Failure::are_all_wanted() {
+        1
+    } else {
+        Failure::ALL.len()
+    }
 }
 
 /// Lets `act` fail at its operations, one after the other, on a copy of a data set of `saved` episodes each time; then looks.
@@ -26,7 +21,7 @@ fn at_each(
     look: impl Fn(&Plan, bool, &str),
 ) -> u64 {
     let mut most = 0;
-    for (start, failure) in FAILURES.into_iter().enumerate() {
+    for (start, failure) in Failure::ALL.into_iter().enumerate() {
         for at in (start as u64..).step_by(step()) {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path().join("set");
@@ -161,7 +156,7 @@ fn joining_films_that_fails_anywhere_leaves_them_whole() {
         let root = folder.path().join("set");
         copy(&original, &root);
         let plan = plan(&root);
-        let failure = FAILURES[(at / step) as usize % FAILURES.len()];
+        let failure = Failure::ALL[(at / step) as usize % Failure::ALL.len()];
         let disk = Disk::failing(at, failure);
         let joined = Store::open(&plan, &disk).and_then(|mut store| store.pack());
         let when = format!("{failure:?} at {at}");

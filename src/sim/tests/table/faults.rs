@@ -1,6 +1,9 @@
 //! What can go wrong with a joint, in an arm that has weight.
 
+use std::time::Duration;
+
 use super::{Desk, Layout, SimArm, TICK};
+use crate::arm::register::Register;
 use crate::clock::Clock;
 use crate::joint::{Joint, JointVec};
 use crate::sim::{Fault, Gesture};
@@ -34,6 +37,18 @@ fn a_stuck_joint_stays_while_the_others_move() {
     desk.rig.heal();
     desk.wait(1.0);
     assert!((desk.truth().joints[PAN] - goal[PAN]).abs() < 0.5);
+}
+
+/// What cools for a minute has lost half of its heat; in two seconds it loses a degree.
+#[test]
+fn after_a_long_sleep_of_the_machine_little_of_it_is_caught_up() {
+    let desk = desk();
+    let bus = &mut crate::sim::tests::bus(&desk.rig);
+    desk.rig.inject(Fault::Temperature(1, 58.0));
+    desk.rig.clock().advance(Duration::from_mins(1));
+    desk.rig.advance();
+    let celsius = bus.read(1, Register::PresentTemperature).unwrap();
+    assert!((56..=58).contains(&celsius), "{celsius}");
 }
 
 #[test]
